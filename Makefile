@@ -1,0 +1,36 @@
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test check bench lock clean
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps -e .
+	touch $@
+
+demo: setup
+	$(BIN)/python examples/02_planted_page.py demo
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --level error
+
+test: check
+	$(BIN)/pytest
+
+bench: setup
+	$(BIN)/python benchmarks/iteration.py
+	$(BIN)/python benchmarks/starts.py
+	$(BIN)/python benchmarks/tables.py
+
+lock:
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" -o requirements.lock
+
+clean:
+	rm -rf .venv demo

@@ -1,0 +1,73 @@
+"""Write the tables of README and docs from benchmarks/results/*.json, between the markers that name them."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from record import RESULTS
+
+ROOT = Path(__file__).parents[1]
+
+
+def main() -> None:
+    insert(ROOT / "README.md", "iteration-table", iteration_table(read("iteration")))
+    insert(ROOT / "docs/explanation/model.md", "starts-table", starts_table(read("starts")))
+
+
+def read(name: str) -> dict[str, Any]:
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def insert(page: Path, marker: str, table: str) -> None:
+    pattern = re.compile(rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)", re.DOTALL)
+    text, n = pattern.subn(lambda match: match[1] + table + match[2], page.read_text())
+    if n != 1:
+        raise SystemExit(f"{page} has no place marked {marker}")
+    page.write_text(text)
+
+
+def iteration_table(r: dict[str, Any]) -> str:
+    machine, last, inference = r["machine"], r["scaling"][-1], r["inference"]
+    rows = [
+        ("one sweep, fields on", f"{r['sweep_s']:.2f} s"),
+        ("the two products it cannot do without (NumPy)", f"{r['floor_s']:.2f} s"),
+        ("ratio", f"{r['ratio']:.2f}"),
+        ("the paper's order literally in NumPy", f"{r['literal_numpy_sweep_s']:.1f} s"),
+        ("speed-up over it", f"{r['speed_up_over_literal']:.0f} x"),
+        ("peak memory of a fit (features: {:.0f} MB)".format(r["features_mb"]), f"{r['peak_memory_mb']:.0f} MB"),
+        (f"{last['photos']:,} photos: time over linear growth", f"{last['over_linear']:.2f}"),
+        ("inference, one photo, one core, median", f"{inference['median_ms']:.1f} ms"),
+        ("inference, slowest of 50", f"{inference['slowest_ms']:.1f} ms"),
+    ]
+    head = (
+        f"{r['photos']:,} photos x {r['regions_per_photo']} regions, D = {r['D']}, K = {r['K']} "
+        f"({r['active_factors']:.1f} of them allowed in a photo), float32, {r['threads']} threads of "
+        f"{machine['cores']} cores ({machine['cpu']}). The paper reports 80 s an iteration.\n\n"
+    )
+    return head + tabulate(("", ""), rows)
+
+
+def starts_table(r: dict[str, Any]) -> str:
+    rows = [
+        (
+            row["choice"],
+            f"{row['bound']:,.0f}",
+            f"{row['f1_train']:.3f}",
+            f"{row['f1_unseen']:.3f}",
+            f"{row['free_recovered']:.0%}",
+            f"{row['sweeps']:.0f}",
+        )
+        for row in r["rows"]
+    ]
+    names = ("choice", "mean bound", "lowest F1, training", "lowest F1, unseen", "all free factors found", "sweeps")
+    return tabulate(names, rows)
+
+
+def tabulate(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [names, tuple("---" if k == 0 else "---:" for k in range(len(names))), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    main()

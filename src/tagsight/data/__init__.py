@@ -1,0 +1,1 @@
+"""Photos and their tags: what comes in."""

@@ -1,0 +1,57 @@
+"""Regions drawn from the model itself, with the truth kept aside: what a correct learner must recover."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.types import Array, Floats, Ints
+
+
+class Planted(NamedTuple):
+    """Photos drawn from the model."""
+
+    X: Floats  # (N, D)
+    tags: Array  # (I, n_objects + n_attributes) 0/1
+    groups: Ints  # (N,)
+    edges: Ints  # (E, 2)
+    assign: Array  # (N, K) bool, the truth
+    appearance: Floats  # (K, D), the truth
+
+
+def draw_planted(
+    appearance: Floats,
+    n_free: int,
+    *,
+    n_photos: int,
+    n_regions: int,
+    noise: float = 1.0,
+    sparsity: float = 4.0,
+    tags_per_photo: float = 4.0,
+    seed: int,
+) -> Planted:
+    """Draw photos of `n_regions` regions in a chain of neighbours from factors `appearance` (K, D).
+
+    The last `n_free` factors need no tag. Of the others each photo has about `tags_per_photo`. Sticks run over
+    the photo's factors in a random order, v ~ Beta(sparsity, 1); a tag is given if its factor came up in a region.
+    """
+    rng = np.random.default_rng(seed)
+    K, D = appearance.shape
+    tagged = K - n_free
+    wanted = rng.random((n_photos, tagged)) < tags_per_photo / max(tagged, 1)
+    allowed = np.hstack([wanted, np.ones((n_photos, n_free), bool)])
+    weight = np.zeros((n_photos, K))
+    for i in range(n_photos):
+        columns = rng.permutation(np.flatnonzero(allowed[i]))
+        weight[i, columns] = np.cumprod(rng.beta(sparsity, 1.0, len(columns)))
+    groups = np.repeat(np.arange(n_photos), n_regions)
+    assign = rng.random((len(groups), K)) < weight[groups]
+    X = assign @ appearance + noise * rng.standard_normal((len(groups), D))
+    tags = np.zeros((n_photos, tagged), np.uint8)
+    np.maximum.at(tags, groups, assign[:, :tagged].astype(np.uint8))
+    first = np.flatnonzero(groups[1:] == groups[:-1])
+    return Planted(X, tags, groups, np.stack([first, first + 1], axis=1), assign, appearance)
+
+
+def draw_appearance(K: int, D: int, *, scale: float = 1.0, seed: int) -> Floats:
+    """A_k ~ N(0, scale^2 I)."""
+    return scale * np.random.default_rng(seed).standard_normal((K, D))

@@ -1,0 +1,1 @@
+"""Where local steps run."""

@@ -1,0 +1,79 @@
+"""Local steps in this process, blocks of photos spread over threads (the kernels release the GIL)."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from tagsight.model.layout import Shard, clear_columns, spread_assign
+from tagsight.model.local_step import Map, local_step
+from tagsight.model.sampling import Sample, draw_rows
+from tagsight.model.settings import Settings
+from tagsight.model.state import Globals, Local, Summary
+from tagsight.model.visit import Visit
+
+
+class ThreadBatch:
+    """A shard and its local posterior, in this process's memory (see `model.fit.Batch`)."""
+
+    def __init__(self, shard: Shard, local: Local, settings: Settings, run: Map):
+        self.shard = shard
+        self.local = local
+        self._before = local
+        self._settings = settings
+        self._run = run
+
+    def summarise(self, state: Globals) -> Summary:
+        """Summary of the local posterior as it is."""
+        return self._visit(state, Visit(passes=0))
+
+    def step(self, state: Globals) -> Summary:
+        """Update the local posterior and summarise."""
+        return self._visit(state, Visit(passes=self._settings.passes))
+
+    def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
+        """A sample of regions with the tagged factors' share taken away."""
+        X, layout, _ = self.shard
+        lots, rows = draw_rows(X, layout.rows, size, seed)
+        mean = state.appearance.mean
+        tagged = self._settings.factors.tagged
+        place = np.full(len(X), -1)
+        place[rows] = np.arange(len(rows))
+        nu = np.zeros((len(rows), len(mean)), X.dtype)
+        spread_assign(layout, self.local.assign, place, nu)
+        return Sample(lots, X[rows] - nu[:, :tagged] @ mean[:tagged])
+
+    def clear_free(self) -> None:
+        """Switch every free factor off, and remember the posterior before."""
+        self._before = self.local
+        tagged = self._settings.factors.tagged
+        self.local = self.local._replace(assign=clear_columns(self.shard.layout, self.local.assign, tagged))
+
+    def restore(self) -> None:
+        """Go back to the posterior before the last `clear_free`."""
+        self.local = self._before
+
+    def _visit(self, state: Globals, visit: Visit) -> Summary:
+        self.local, summary = local_step(self.shard, self.local, state, self._settings, visit, self._run)
+        return summary
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def thread_map(n_threads: int | None) -> Iterator[Map]:
+    """A map over `n_threads` threads (None: all cores) that yields in order; BLAS adds none of its own."""
+    count = n_threads or os.cpu_count() or 1
+    with _blas().limit(limits=1, user_api="blas"):
+        if count == 1:
+            yield map
+        else:
+            with ThreadPoolExecutor(count) as pool:
+                yield pool.map

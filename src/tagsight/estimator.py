@@ -1,0 +1,286 @@
+"""The model's face: a scikit-learn style estimator over arrays."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
+from tagsight.engine.threads import ThreadBatch, thread_map
+from tagsight.errors import InputError
+from tagsight.model.fields import correlate_tags
+from tagsight.model.fit import Fit, Loop, Sweep, fit, tell_nobody
+from tagsight.model.infer import Inference
+from tagsight.model.layout import Shard, split_photos, spread_assign, sum_squares
+from tagsight.model.photo_sticks import expect_weights
+from tagsight.model.pruning import report_free_usage
+from tagsight.model.settings import (
+    STICK_ORDERS,
+    STICK_SPANS,
+    STICKS,
+    Factors,
+    Settings,
+    plan_sticks,
+)
+from tagsight.model.start import STARTS, start_local
+from tagsight.presets import PRESETS
+from tagsight.types import Array, Ints
+from tagsight.validation import (
+    check_choice,
+    check_edges,
+    check_features,
+    check_groups,
+    check_least,
+    check_tags,
+)
+
+FLOATS = (np.float64, np.float32)
+
+
+class StackedIBP(BaseEstimator):
+    """Weakly supervised stacked Indian buffet process over regions (WS-SIBP, WS-MRF-SIBP).
+
+    Parameters
+    ----------
+    n_objects, n_attributes, n_free : int
+        Factors of each kind: tagged with nouns, tagged with adjectives, and free ones that the model finds.
+    coupling, affinity : float
+        Strength of the field between neighbouring regions (beta) and between factors of a region (rho).
+        Both 0: WS-SIBP.
+    sticks : {"per-kind", "single"}
+        One stick sequence a kind of factor, each with its own sparsity, or the paper's single one.
+    stick_order : {"ranked", "free-first", "tagged-first"}
+        Order of factors along a sequence: each photo's own, by use, or the same in all photos.
+    stick_span : {"allowed", "all"}
+        Whether a photo's sticks hold its allowed factors only or all.
+    sparsity : float or None
+        alpha of every sequence; None learns one for each.
+    learn_affinity : bool
+        Re-estimate the correlation matrix M every sweep, or keep that of the tags.
+    start : {"tags", "kmeans", "random"}
+        Where nu begins.
+    passes : int
+        Visits of every factor of a region in one sweep.
+    max_sweeps, tol : int, float
+        Stop when the bound's relative change is at most `tol`; a ConvergenceWarning after `max_sweeps`.
+    n_batches : int
+        Batches of photos with a global step after each (memoised inference); 1: one global step a sweep.
+    n_threads : int or None
+        Threads; None takes all cores. The answer does not depend on it.
+    seed : int
+
+    Attributes
+    ----------
+    assign_ : (N, K) posterior probabilities; columns are objects, attributes, free
+    prior_ : (I, K) photo-level weight of each factor
+    appearance_mean_, appearance_var_ : (K, D), (K,)
+    affinity_ : (K, K) correlation matrix M of the within-region field
+    sparsity_ : (S,) expected alpha of each stick sequence
+    noise_ : noise variance
+    bound_, bound_terms_ : the bound after each sweep, and its named terms
+    n_sweeps_, converged_ : length of `bound_`; whether the stop rule ended training
+    free_usage_ : expected regions of each free factor, and the columns of unused ones
+    """
+
+    def __init__(
+        self,
+        n_objects: int = 0,
+        n_attributes: int = 0,
+        n_free: int = 20,
+        *,
+        coupling: float = 1.0,
+        affinity: float = 1.0,
+        sticks: str = "per-kind",
+        stick_order: str = "ranked",
+        stick_span: str = "allowed",
+        sparsity: float | None = None,
+        learn_affinity: bool = True,
+        start: str = "tags",
+        passes: int = 1,
+        max_sweeps: int = 200,
+        tol: float = 1e-6,
+        n_batches: int = 1,
+        n_threads: int | None = None,
+        seed: int = 0,
+    ):
+        self.n_objects = n_objects
+        self.n_attributes = n_attributes
+        self.n_free = n_free
+        self.coupling = coupling
+        self.affinity = affinity
+        self.sticks = sticks
+        self.stick_order = stick_order
+        self.stick_span = stick_span
+        self.sparsity = sparsity
+        self.learn_affinity = learn_affinity
+        self.start = start
+        self.passes = passes
+        self.max_sweeps = max_sweeps
+        self.tol = tol
+        self.n_batches = n_batches
+        self.n_threads = n_threads
+        self.seed = seed
+
+    @classmethod
+    def from_preset(cls, name: str, **parameters: Any) -> Self:
+        """An estimator with the settings of `presets.PRESETS[name]`, overridden by `parameters`."""
+        check_choice(name, "preset", tuple(PRESETS))
+        return cls(**{**PRESETS[name], **parameters})
+
+    def fit(
+        self,
+        X: Array,
+        tags: Array | None = None,
+        *,
+        groups: Array | None = None,
+        edges: Array | None = None,
+        edge_weights: Array | None = None,
+        on_sweep: Callable[[Sweep], None] | None = None,
+    ) -> Self:
+        """Learn from regions `X` (N, D) of photos tagged `tags` (I, n_objects + n_attributes).
+
+        `groups` (N,) is the photo of each region (None: every region is a photo of its own), `edges` (E, 2)
+        are neighbouring regions, `edge_weights` (E,) for instance their shared boundary. `on_sweep` is told
+        of every sweep. Without tagged factors `tags` is ignored.
+        """
+        settings = self._settings()
+        X = check_features(validate_data(self, X, dtype=FLOATS, ensure_all_finite=False))
+        groups_, tags_ = self._photos(X, tags, groups, settings.factors)
+        allowed = _allow_free(tags_, settings.factors)
+        plan = plan_sticks(settings)
+        layouts = split_photos(
+            groups_,
+            allowed,
+            check_edges(edges, edge_weights, groups_),
+            plan,
+            min(self.n_batches, len(allowed)),
+        )
+        shards = [Shard(X, layout, sum_squares(X, layout.rows)) for layout in layouts]
+        fill = STARTS[self.start](shards, settings.factors, self.seed)
+        alpha = np.full(plan.n_sequences, settings.sparsity or 1.0)
+        with thread_map(self.n_threads) as run:
+            batches = [ThreadBatch(s, start_local(s, fill, alpha, plan), settings, run) for s in shards]
+            result = fit(
+                batches,
+                X.shape[1],
+                settings,
+                Loop(self.max_sweeps, self.tol, on_sweep or tell_nobody),
+                affinity=correlate_tags(tags_, settings.factors.free),
+                seed=self.seed,
+            )
+        self._keep(result, batches, allowed, settings)
+        if not result.converged:
+            warnings.warn(
+                f"the bound still moved after max_sweeps={self.max_sweeps} sweeps; raise max_sweeps or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def infer(
+        self,
+        X: Array,
+        *,
+        groups: Array | None = None,
+        edges: Array | None = None,
+        edge_weights: Array | None = None,
+        allowed: Array | None = None,
+        transductive: bool = False,
+    ) -> Inference:
+        """Posterior of new photos' regions; arguments as in `fit`.
+
+        `allowed` (I, n_objects + n_attributes) or (I, K) limits the factors of each photo; None allows all.
+        `transductive` also updates the appearance on the new photos, beside the training photos; the
+        estimator itself stays as it is.
+        """
+        check_is_fitted(self)
+        settings = self._settings()
+        X = check_features(validate_data(self, X, dtype=FLOATS, reset=False, ensure_all_finite=False))
+        X = X.astype(self.assign_.dtype, copy=False)
+        factors = settings.factors
+        if allowed is not None:
+            allowed = check_tags(allowed, "allowed", (factors.tagged, factors.total))
+            allowed = allowed if allowed.shape[1] == factors.total else _allow_free(allowed, factors)
+        groups_ = _photo_of_each(X, groups, None if allowed is None else len(allowed))
+        if allowed is None:
+            allowed = np.ones((int(groups_.max(initial=-1)) + 1, factors.total), np.uint8)
+        photos = NewPhotos(X, groups_, check_edges(edges, edge_weights, groups_), allowed)
+        if transductive:
+            return infer_transductively(
+                self._learned, photos, max_sweeps=self.max_sweeps, tol=self.tol, n_threads=self.n_threads
+            )
+        return infer_photos(self._learned, photos, n_threads=self.n_threads)
+
+    def _settings(self) -> Settings:
+        check_choice(self.sticks, "sticks", STICKS)
+        check_choice(self.stick_order, "stick_order", STICK_ORDERS)
+        check_choice(self.stick_span, "stick_span", STICK_SPANS)
+        check_choice(self.start, "start", tuple(STARTS))
+        factors = Factors(self.n_objects, self.n_attributes, self.n_free)
+        if min(factors) < 0 or factors.total == 0:
+            raise InputError(f"n_objects, n_attributes, n_free must be 0 or more and not all 0, got {tuple(factors)}")
+        for name in ("coupling", "affinity", "tol", "seed"):
+            check_least(getattr(self, name), name, 0)
+        for name in ("passes", "max_sweeps", "n_batches"):
+            check_least(getattr(self, name), name, 1)
+        if self.sparsity is not None and not self.sparsity > 0:
+            raise InputError(f"sparsity must be above 0, or None to learn it, got {self.sparsity!r}")
+        return Settings(
+            factors=factors,
+            coupling=float(self.coupling),
+            affinity=float(self.affinity),
+            learn_affinity=self.learn_affinity,
+            sticks=self.sticks,
+            stick_order=self.stick_order,
+            stick_span=self.stick_span,
+            sparsity=self.sparsity,
+            passes=self.passes,
+        )
+
+    def _photos(self, X: Array, tags: Array | None, groups: Array | None, factors: Factors) -> tuple[Ints, Array]:
+        """The photo of each region, and the tags of each photo."""
+        if factors.tagged == 0:
+            groups_ = _photo_of_each(X, groups, None)
+            return groups_, np.zeros((int(groups_.max(initial=-1)) + 1, 0), np.uint8)
+        if tags is None:
+            raise InputError(f"requires y to be passed, but the target y is None: {factors.tagged} factors need tags")
+        tags_ = check_tags(tags, "tags", (factors.tagged,))
+        return _photo_of_each(X, groups, len(tags_)), tags_
+
+    def _keep(self, result: Fit, batches: list[ThreadBatch], allowed: Array, settings: Settings) -> None:
+        X = batches[0].shard.features
+        local = [batch.local for batch in batches]
+        order = np.concatenate([part.order for part in local])
+        sticks = np.concatenate([part.sticks for part in local])
+        self._learned = Learned(result.state, result.summary, settings)
+        self.assign_ = np.zeros((len(X), settings.factors.total), X.dtype)
+        for batch in batches:
+            spread_assign(batch.shard.layout, batch.local.assign, np.arange(len(X)), self.assign_)
+        self.prior_ = expect_weights(order, sticks, allowed, plan_sticks(settings))
+        self.appearance_mean_, self.appearance_var_ = result.state.appearance
+        self.affinity_ = result.state.affinity
+        self.sparsity_ = result.state.sparsity.mean
+        self.noise_ = result.state.scales.noise
+        self.bound_terms_ = [sweep.bound for sweep in result.sweeps]
+        self.bound_ = [bound.total for bound in self.bound_terms_]
+        self.n_sweeps_ = len(self.bound_)
+        self.converged_ = result.converged
+        self.free_usage_ = report_free_usage(result.summary, settings.factors)
+
+
+def _photo_of_each(X: Array, groups: Array | None, n_photos: int | None) -> Ints:
+    if groups is not None:
+        return check_groups(groups, len(X), n_photos)
+    if n_photos is not None and n_photos != len(X):
+        raise InputError(
+            f"groups is needed to say which of the {n_photos} photos each of the {len(X)} regions belongs to"
+        )
+    return np.arange(len(X))
+
+
+def _allow_free(tags: Array, factors: Factors) -> Array:
+    return np.hstack([tags, np.ones((len(tags), factors.free), np.uint8)])

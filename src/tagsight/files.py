@@ -1,0 +1,37 @@
+"""Files that appear whole or not at all, and where tagsight keeps what it can make again."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from tagsight.errors import InputError
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file that a crash leaves as it was before, or complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file that the user named."""
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise InputError(f"cannot read {str(path)!r}: {problem.strerror or problem}") from problem
+
+
+def locate_cache() -> Path:
+    """$TAGSIGHT_CACHE, or tagsight in $XDG_CACHE_HOME or ~/.cache."""
+    if own := os.environ.get("TAGSIGHT_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tagsight"

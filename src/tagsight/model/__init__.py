@@ -1,0 +1,1 @@
+"""Vectors + tags -> posterior. Arrays only: no image, word, path or print."""

@@ -1,0 +1,121 @@
+r"""Coordinate ascent over nu for one photo.
+
+With G = phi phi^T and P = phi X^T, the likelihood of a region is quadratic in its nu, so that
+
+    logit nu_jk = unary_kj + sum_{l != k} B_kl nu_jl + beta sum_{m ~ j} w_jm (2 nu_mk - 1)
+    unary_kj = E[log pi_k] - E[log(1 - pi_k)] + (P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2
+    B = rho M - G / sigma^2, zero on the diagonal
+
+and a sweep never touches the features. nu is (K_i, N_i): the regions of one colour class lie side by side
+and have no edge between them, so updating them together is still coordinate ascent.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.kernels import kernel
+from tagsight.model.fields import spatial_message
+from tagsight.types import Array, Ints
+
+CERTAIN = 40.0  # |logit| beyond which nu is 0 or 1 to double precision
+STILL = 4.0  # a move of so many units of rounding is not made
+ENTROPY_FLUSH = 64  # 1 + exp(-|eta|) <= 2, so a float32 product of 64 of them cannot overflow
+
+
+class Neighbours(NamedTuple):
+    """The region graph of one photo."""
+
+    class_start: Ints  # (classes + 1,) first region of each colour class
+    start: Ints  # (N_i + 1,) first entry of each region
+    region: Ints
+    weight: Array
+
+
+class Swept(NamedTuple):
+    """What a sweep over a photo's factors reports."""
+
+    entropy: float  # of q(z)
+    change: float  # largest of any nu
+
+
+@kernel(fastmath={"reassoc", "contract", "arcp", "nsz"})
+def sweep_assignments(
+    nu: Array, unary: Array, pull: Array, B: Array, graph: Neighbours, coupling: float, last: bool
+) -> Swept:
+    """Update every nu once, in place, and turn `unary` into the log-odds they were updated to.
+
+    `pull` is B nu and stays so, unless no sweep follows this `last` one.
+
+    A factor that moves in no region leaves `pull` alone: near convergence a sweep is little more than logits.
+    The entropy of Bern(nu) with eta = logit nu is log(1 + e) + |eta| e / (1 + e), e = exp(-|eta|).
+    """
+    K, N = nu.shape
+    by_region = np.ascontiguousarray(nu.T)
+    message = np.zeros((N, K), nu.dtype)
+    delta = np.empty(N, nu.dtype)
+    partition = np.ones(N, nu.dtype)
+    one, still = nu.dtype.type(1), nu.dtype.type(STILL * np.finfo(nu.dtype).eps)
+    strength = one * coupling
+    entropy = 0.0
+    change = 0.0
+    for c in range(len(graph.class_start) - 1):
+        a, b = graph.class_start[c], graph.class_start[c + 1]
+        if coupling != 0.0:
+            for j in range(a, b):
+                e0, e1 = graph.start[j], graph.start[j + 1]
+                spatial_message(by_region, graph.region[e0:e1], graph.weight[e0:e1], message[j])
+        for k in range(K):
+            moved = one * 0
+            for j in range(a, b):
+                eta = unary[k, j] + pull[k, j] + strength * message[j, k]
+                unary[k, j] = eta
+                size = abs(eta)
+                share = one * 0
+                if size < CERTAIN:
+                    e = math.exp(-size)
+                    share = e / (one + e)
+                    partition[j] *= one + e
+                    entropy += size * share
+                value = one - share if eta > 0 else share
+                delta[j] = value - nu[k, j]
+                moved = max(moved, abs(delta[j]))
+            if moved > still:
+                change = max(change, moved)
+                for j in range(a, b):
+                    nu[k, j] += delta[j]
+                    by_region[j, k] = nu[k, j]
+                _push(B[k], delta, a, b, k + 1 if last else 0, pull)
+            if (k + 1) % ENTROPY_FLUSH == 0 or k == K - 1:
+                for j in range(a, b):
+                    entropy += math.log(partition[j])
+                    partition[j] = one
+    return Swept(entropy, change)
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _push(B_k: Array, delta: Array, a: int, b: int, first: int, pull: Array) -> None:
+    """pull_lj += B_kl delta_j for l >= first; four at a time, so that delta is loaded once for four."""
+    K = len(B_k)
+    done = first + (K - first) // 4 * 4
+    for m in range(first, done, 4):
+        p0, p1, p2, p3 = B_k[m], B_k[m + 1], B_k[m + 2], B_k[m + 3]
+        for j in range(a, b):
+            pull[m, j] += p0 * delta[j]
+            pull[m + 1, j] += p1 * delta[j]
+            pull[m + 2, j] += p2 * delta[j]
+            pull[m + 3, j] += p3 * delta[j]
+    for m in range(done, K):
+        for j in range(a, b):
+            pull[m, j] += B_k[m] * delta[j]
+
+
+@kernel()
+def assign_entropy(nu: Array) -> float:
+    """Entropy of q(z) for any nu; 0 log 0 = 0."""
+    total = 0.0
+    for value in nu.flat:
+        if 0.0 < value < 1.0:
+            total -= value * math.log(value) + (1.0 - value) * math.log(1.0 - value)
+    return total

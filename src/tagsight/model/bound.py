@@ -1,0 +1,56 @@
+r"""The bound that every update raises, as named terms, from a summary and the globals alone.
+
+The log-normaliser of the fields depends on pi and is dropped, as in the paper: what rises is the bound of the
+unnormalised joint. M is part of that joint, so the promise holds while M stays as it is.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.model.fields import affinity_energy
+from tagsight.model.global_step import expect_residual
+from tagsight.model.settings import Settings
+from tagsight.model.state import Globals, Summary
+
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+class Bound(NamedTuple):
+    """Terms of the bound; their sum is the bound."""
+
+    likelihood: float  # E[log p(X | Z, A)]
+    appearance: float  # E[log p(A)] + H[q(A)]
+    assignments: float  # E[log p(Z | v)], multinomial bound
+    assign_entropy: float  # H[q(Z)]
+    sticks: float  # E[log p(v | alpha)] + H[q(v)]
+    sparsity: float  # E[log p(alpha)] + H[q(alpha)]
+    spatial: float  # beta sum of expected agreement of neighbours
+    affinity: float  # rho sum of M_kl nu_k nu_l
+
+    @property
+    def total(self) -> float:
+        """The bound."""
+        return float(sum(self))
+
+
+def evaluate_bound(summary: Summary, state: Globals, settings: Settings) -> Bound:
+    """The bound at the local posterior that `summary` describes and the globals `state`."""
+    mean, var = state.appearance
+    K, D = mean.shape
+    noise, scale = state.scales
+    sparsity = state.sparsity
+    n_values = summary.n_regions * D
+    residual = expect_residual(summary, state.appearance)
+    size = np.sum(mean**2) + D * np.sum(var)
+    log_v = sparsity.log_mean * summary.n_sticks + (sparsity.mean - 1.0) * summary.log_sticks
+    return Bound(
+        likelihood=-0.5 * (n_values * (LOG_2PI + np.log(noise)) + residual / noise),
+        appearance=0.5 * float(D * (np.sum(np.log(var)) + K - K * np.log(scale)) - size / scale),
+        assignments=summary.log_prior,
+        assign_entropy=summary.assign_entropy,
+        sticks=float(np.sum(log_v)) + summary.stick_entropy,
+        sparsity=sparsity.bound,
+        spatial=settings.coupling * summary.agreement,
+        affinity=settings.affinity * affinity_energy(state.affinity, summary.pair),
+    )

@@ -1,0 +1,82 @@
+r"""The two Markov fields, as log-potentials of a photo's nu, here (N_i, K_i).
+
+Spatial, for every factor and every pair of neighbouring regions:  beta w_jm [z_jk = z_mk]
+Within a region, for every pair of factors:                        rho M_kl z_jk z_jl
+
+A message is the derivative of the expected log-potential with respect to nu_jk. The paper passes the
+log-odds eta instead, which is unbounded and is not the mean-field message of its own potential.
+"""
+
+import numpy as np
+
+from tagsight.kernels import kernel
+from tagsight.model.settings import Factors
+from tagsight.model.state import Summary
+from tagsight.types import Array, Floats, Ints
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def spatial_message(nu: Array, neighbour: Ints, weight: Array, out: Array) -> None:
+    """Fill `out` (K_i,) with sum_{m ~ j} w_jm (2 nu_mk - 1) for the region whose neighbours these are."""
+    out[:] = 0
+    for e in range(len(neighbour)):
+        w = weight[e]
+        row = nu[neighbour[e]]
+        for k in range(len(out)):
+            out[k] += w * (2 * row[k] - 1)
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def spatial_agreement(nu: Array, start: Ints, neighbour: Ints, weight: Array) -> float:
+    """sum_{j~m} w_jm sum_k P(z_jk = z_mk), each pair once; `start` (N_i + 1,) indexes `neighbour`."""
+    total = 0.0
+    for j in range(len(nu)):
+        for e in range(start[j], start[j + 1]):
+            if neighbour[e] > j:
+                a, b = nu[j], nu[neighbour[e]]
+                same = weight[e] * 0
+                for k in range(len(a)):
+                    same += a[k] * b[k] + (1 - a[k]) * (1 - b[k])
+                total += weight[e] * same
+    return total
+
+
+def affinity_energy(M: Floats, pair: Floats) -> float:
+    """sum_j sum_{k<l} M_kl nu_jk nu_jl, from the summary's pair counts."""
+    return 0.5 * float(np.sum(M * pair))
+
+
+def correlate(count: Floats, pair: Floats, n_samples: float) -> Floats:
+    """Correlation of z_k and z_l, bounded by 1, zero on the diagonal.
+
+    (C_kl / N - p_k p_l) / sqrt(p_k (1 - p_k) p_l (1 - p_l)),  p = n / N.
+    The paper adds eta^T eta at every iteration, which grows without limit and leaves rho without a scale.
+    """
+    p = count / n_samples
+    spread = np.sqrt(np.clip(p * (1.0 - p), 0.0, None))
+    covariance = pair / n_samples - np.outer(p, p)
+    product = np.outer(spread, spread)
+    M = np.divide(covariance, product, out=np.zeros_like(pair), where=product > 1e-12)
+    np.fill_diagonal(M, 0.0)
+    return np.clip(M, -1.0, 1.0)
+
+
+def correlate_tagged(summary: Summary, factors: Factors) -> Floats:
+    """M: correlation over regions of the tagged factors; 0 for free ones.
+
+    With free factors in M a factor gains by splitting into copies that are always on together: the
+    normaliser that would punish it is dropped from the bound.
+    """
+    M = correlate(summary.count, summary.pair, summary.n_regions)
+    M[factors.tagged :] = 0.0
+    M[:, factors.tagged :] = 0.0
+    return M
+
+
+def correlate_tags(tags: Array, n_free: int) -> Floats:
+    """M before the first sweep: correlation of the photos' tags (I, K_o + K_a); 0 for free factors."""
+    counts = tags.astype(np.float64)
+    K = tags.shape[1] + n_free
+    M = np.zeros((K, K))
+    M[: tags.shape[1], : tags.shape[1]] = correlate(counts.sum(axis=0), counts.T @ counts, len(tags))
+    return M

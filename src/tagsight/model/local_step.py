@@ -1,0 +1,71 @@
+"""The heavy step: given the globals, update nu and tau of every photo of a shard and summarise."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from tagsight.model.layout import Layout, Shard
+from tagsight.model.settings import Settings, plan_sticks
+from tagsight.model.state import Globals, Local, Summary, accumulate, empty_summary
+from tagsight.model.visit import Potentials, Visit, visit_photos
+from tagsight.types import Array
+
+BLOCK = 64  # photos; fixed, so that sums do not depend on how many threads run the blocks
+
+Map = Callable[[Callable[[range], Summary], Iterable[range]], Iterator[Summary]]
+
+
+def local_step(
+    shard: Shard,
+    local: Local,
+    state: Globals,
+    settings: Settings,
+    visit: Visit,
+    run: Map = map,
+    log_odds: Array | None = None,
+) -> tuple[Local, Summary]:
+    """Update the posterior of the shard's photos; `local` itself is left as it was.
+
+    `run` maps a function over blocks of photos and yields the results in order. `log_odds`, laid out like
+    `local.assign`, is filled with the logits of nu, which say more than a nu of 1.
+    """
+    X, layout, square = shard
+    plan = plan_sticks(settings)
+    K, D = state.appearance.mean.shape
+    new = Local(local.assign.copy(), local.sticks.copy(), local.order.copy())
+    potentials = _express(state, settings, X.dtype)
+    odds = np.empty(0, X.dtype) if log_odds is None else log_odds
+
+    def visit_block(photos: range) -> Summary:
+        total = empty_summary(K, D if visit.summarise else 0, plan.n_sequences)
+        scalars = visit_photos(photos.start, photos.stop, X, layout, new, potentials, plan, visit, total, odds)
+        n_regions = float(layout.slot_start[photos.stop] - layout.slot_start[photos.start])
+        return total._replace(n_regions=n_regions, **scalars._asdict())
+
+    total = empty_summary(K, D if visit.summarise else 0, plan.n_sequences)._replace(square=square)
+    for part in run(visit_block, photo_blocks(layout)):
+        total = accumulate(total, part)
+    return new, total
+
+
+def photo_blocks(layout: Layout) -> list[range]:
+    """Photos in runs of BLOCK."""
+    I = layout.n_photos  # noqa: E741
+    return [range(i, min(i + BLOCK, I)) for i in range(0, I, BLOCK)]
+
+
+def _express(state: Globals, settings: Settings, dtype: np.dtype) -> Potentials:
+    mean, var = state.appearance
+    precision = 1.0 / state.scales.noise
+    G = mean @ mean.T
+    bias = -0.5 * precision * (mean.shape[1] * var + np.diag(G))
+    B: Array = settings.affinity * state.affinity - precision * G
+    np.fill_diagonal(B, 0.0)
+    return Potentials(
+        mean=np.ascontiguousarray(mean, dtype),
+        bias=bias.astype(dtype),
+        B=B.astype(dtype),
+        precision=precision,
+        coupling=settings.coupling,
+        alpha=state.sparsity.mean,
+    )

@@ -1,0 +1,134 @@
+"""One photo's stick sequences: which factors they hold, in which order, and what they say of nu.
+
+Weights of the IBP in stick-breaking form decrease along the sequence, and which factor takes which place is
+exchangeable a priori. The paper ties places to columns, so that a tag late in the vocabulary can never
+outweigh an earlier one. With `ranked` sticks each photo keeps its own order: sorting by count is proposed at
+every update and kept if it raises the bound.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.kernels import kernel
+from tagsight.model.settings import StickPlan
+from tagsight.model.sticks import expect_logs, refine_tau, stick_bound, stick_entropy
+from tagsight.types import Floats, Ints
+
+
+class StickTerms(NamedTuple):
+    """A photo's share of the bound's stick terms."""
+
+    entropy: float
+    log_prior: float
+
+
+@kernel()
+def sequence_places(order: Ints, where: Ints, plan: StickPlan, s: int) -> Ints:
+    """Places in `order` (K,) of the factors of sequence `s` that the photo's sticks hold."""
+    places = np.empty(len(order), np.int64)
+    T = 0
+    for p in range(len(order)):
+        if plan.sequence[order[p]] == s and (plan.spans_all or where[order[p]] >= 0):
+            places[T] = p
+            T += 1
+    return places[:T]
+
+
+@kernel()
+def evidence(columns: Ints, where: Ints, present: Floats, n_regions: int) -> tuple[Floats, Floats]:
+    """count and absent of the given columns; both 0 for a factor the tags forbid."""
+    count = np.zeros(len(columns))
+    absent = np.zeros(len(columns))
+    for t in range(len(columns)):
+        k = where[columns[t]]
+        if k >= 0:
+            count[t] = present[k]
+            absent[t] = max(n_regions - present[k], 0.0)
+    return count, absent
+
+
+@kernel()
+def update_photo_sticks(
+    order: Ints, tau: Floats, where: Ints, present: Floats, n_regions: int, alpha: Floats, plan: StickPlan
+) -> None:
+    """Update tau (K, 2) of the photo, and its `order` if ranked, in place."""
+    for s in range(len(alpha)):
+        places = sequence_places(order, where, plan, s)
+        columns = order[places]
+        count, absent = evidence(columns, where, present, n_regions)
+        best = tau[columns]
+        refine_tau(count, absent, alpha[s], best)
+        if plan.ranked and not _descends(count):
+            by_count = np.argsort(-count, kind="mergesort")
+            count_, absent_, ranked = count[by_count], absent[by_count], tau[columns]
+            refine_tau(count_, absent_, alpha[s], ranked)
+            if stick_bound(count_, absent_, alpha[s], ranked) > stick_bound(count, absent, alpha[s], best):
+                columns, best = columns[by_count], ranked
+        for t in range(len(columns)):
+            order[places[t]] = columns[t]
+            tau[columns[t]] = best[t]
+
+
+@kernel()
+def _descends(values: Floats) -> bool:
+    return bool(np.all(values[1:] <= values[:-1]))
+
+
+@kernel()
+def prior_logits(order: Ints, tau: Floats, where: Ints, plan: StickPlan, S: int, logits: Floats) -> None:
+    """Fill E[log pi_k] - E[log(1 - pi_k)] for the photo's allowed factors."""
+    for s in range(S):
+        columns = order[sequence_places(order, where, plan, s)]
+        T = len(columns)
+        log_on, log_off, log_break = np.empty(T), np.empty(T), np.empty(T)
+        expect_logs(tau[columns], log_on, log_off, log_break)
+        for t in range(T):
+            if where[columns[t]] >= 0:
+                logits[where[columns[t]]] = log_on[t] - log_off[t]
+
+
+@kernel()
+def add_stick_terms(
+    order: Ints,
+    tau: Floats,
+    where: Ints,
+    present: Floats,
+    n_regions: int,
+    plan: StickPlan,
+    n_sticks: Floats,
+    log_sticks: Floats,
+) -> StickTerms:
+    """Add the photo's sticks to `n_sticks` and `log_sticks` (S,); return its terms of the bound."""
+    entropy = 0.0
+    log_prior = 0.0
+    for s in range(len(n_sticks)):
+        columns = order[sequence_places(order, where, plan, s)]
+        T = len(columns)
+        count, absent = evidence(columns, where, present, n_regions)
+        log_on, log_off, log_break = np.empty(T), np.empty(T), np.empty(T)
+        n_sticks[s] += T
+        log_sticks[s] += expect_logs(tau[columns], log_on, log_off, log_break)
+        entropy += stick_entropy(tau[columns])
+        log_prior += np.sum(count * log_on) + np.sum(absent * log_off)
+        if plan.ranked:
+            log_prior -= math.lgamma(T + 1.0)  # each order of the sequence is as probable as any other
+    return StickTerms(entropy, log_prior)
+
+
+def expect_weights(order: Ints, sticks: Floats, allowed: Ints, plan: StickPlan) -> Floats:
+    """E[pi] (I, K) of every photo: products of E[v] along each sequence; 0 where forbidden.
+
+    `order` (I, K), `sticks` (I, K, 2), `allowed` (I, K).
+    """
+    mean = sticks[..., 0] / sticks.sum(axis=-1)
+    held = np.ones_like(allowed, bool) if plan.spans_all else allowed.astype(bool)
+    mean = np.take_along_axis(np.where(held, mean, 1.0), order, axis=1)
+    weight = np.empty_like(mean)
+    for s in range(plan.n_sequences):
+        places = plan.sequence[plan.order] == s
+        weight[:, places] = np.cumprod(mean[:, places], axis=1)
+    columns = np.empty_like(weight)
+    np.put_along_axis(columns, order, weight, axis=1)
+    return columns * allowed.astype(bool)

@@ -1,0 +1,127 @@
+"""Where training begins: named starts of nu, and the globals that follow from them.
+
+Random numbers are keyed by a region's content, not its place, so that neither the order of photos and regions
+nor the number of shards changes a start. What each start gives is in docs/explanation/model.md.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning as SklearnWarning
+
+from tagsight.kernels import kernel
+from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step
+from tagsight.model.layout import Layout, Shard
+from tagsight.model.local_step import photo_blocks
+from tagsight.model.photo_sticks import update_photo_sticks
+from tagsight.model.sampling import Sample, draw_rows, hash_rows, merge_samples, uniform
+from tagsight.model.settings import Factors, Settings, StickPlan, plan_sticks
+from tagsight.model.state import Appearance, Globals, Local, Scales, Summary
+from tagsight.model.visit import locate, sum_rows
+from tagsight.types import Array, Floats
+
+KMEANS_SAMPLE = 8_000  # regions
+STICK_ROUNDS = 3
+
+Fill = Callable[[Array], Array]  # features (n, D) -> nu (n, K)
+
+
+def start_random(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
+    """Every allowed nu uniform in (0, 1)."""
+
+    def fill(X: Array) -> Array:
+        return uniform(hash_rows(X, np.arange(len(X))), factors.total, seed)
+
+    return fill
+
+
+def start_tags(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
+    """A photo's tags at 1/2 in all its regions, free factors uniform in (0, 1)."""
+    draw = start_random(shards, factors, seed)
+
+    def fill(X: Array) -> Array:
+        nu = draw(X)
+        nu[:, : factors.tagged] = 0.5
+        return nu
+
+    return fill
+
+
+def start_kmeans(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
+    """A photo's tags at 1/2 in all its regions, each region's free factor its k-means cluster."""
+    if factors.free == 0:
+        return start_tags(shards, factors, seed)
+    drawn = [draw_rows(X, layout.rows, KMEANS_SAMPLE, seed) for X, layout, _ in shards]
+    samples = [Sample(lots, X[rows]) for (lots, rows), (X, _, _) in zip(drawn, shards, strict=True)]
+    sample = merge_samples(samples, KMEANS_SAMPLE).rows
+    n_clusters = min(factors.free, len(sample))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SklearnWarning)  # fewer distinct regions than clusters leave some unused
+        centres = KMeans(n_clusters, n_init=1, random_state=seed).fit(sample).cluster_centers_
+
+    def fill(X: Array) -> Array:
+        nu = np.full((len(X), factors.total), 0.5)
+        nu[:, factors.tagged :] = 0.0
+        nearest = np.argmin(np.sum(centres**2, axis=1) - 2.0 * X @ centres.T, axis=1)
+        nu[np.arange(len(nu)), factors.tagged + nearest] = 1.0
+        return nu
+
+    return fill
+
+
+STARTS: dict[str, Callable[[Sequence[Shard], Factors, int], Fill]] = {
+    "tags": start_tags,
+    "kmeans": start_kmeans,
+    "random": start_random,
+}
+
+
+def start_local(shard: Shard, fill: Fill, alpha: Floats, plan: StickPlan) -> Local:
+    """The local posterior at the nu that `fill` gives, with sticks fitted to it."""
+    X, layout, _ = shard
+    K = len(plan.order)
+    local = Local(
+        assign=np.empty(int(layout.assign_start[-1]), X.dtype),
+        sticks=np.ones((layout.n_photos, K, 2)),
+        order=np.tile(plan.order, (layout.n_photos, 1)),
+    )
+    for photos in photo_blocks(layout):
+        slots = slice(layout.slot_start[photos.start], layout.slot_start[photos.stop])
+        nu = fill(np.ascontiguousarray(X[layout.rows[slots]]))
+        _settle_photos(photos.start, photos.stop, layout, nu, local, alpha, plan)
+    return local
+
+
+def blank_globals(settings: Settings, D: int) -> Globals:
+    """Globals before anything is known."""
+    K = settings.factors.total
+    alpha = np.full(plan_sticks(settings).n_sequences, settings.sparsity or 1.0)
+    return Globals(Appearance(np.zeros((K, D)), np.ones(K)), Scales(1.0, 1.0), fix_sparsity(alpha), np.zeros((K, K)))
+
+
+def first_globals(summary: Summary, blank: Globals, settings: Settings, affinity: Floats) -> Globals:
+    """Globals that the start's summary gives when all variance is noise at first; M is that of the tags."""
+    variance = max(summary.square / (summary.n_regions * summary.cross.shape[1]), SMALLEST_VARIANCE)
+    state = global_step(summary, blank._replace(scales=Scales(variance, variance)), settings)
+    return state._replace(affinity=affinity)
+
+
+@kernel()
+def _settle_photos(
+    first: int, last: int, layout: Layout, nu: Array, local: Local, alpha: Floats, plan: StickPlan
+) -> None:
+    offset = layout.slot_start[first]
+    for i in range(first, last):
+        s0, s1 = layout.slot_start[i], layout.slot_start[i + 1]
+        factor = layout.factor[layout.factor_start[i] : layout.factor_start[i + 1]]
+        block = local.assign[layout.assign_start[i] : layout.assign_start[i + 1]].reshape(len(factor), s1 - s0)
+        for k in range(len(factor)):
+            for j in range(s1 - s0):
+                block[k, j] = nu[s0 - offset + j, factor[k]]
+        present = np.empty(len(factor))
+        sum_rows(block, present)
+        where = locate(factor, len(plan.sequence))
+        for _ in range(STICK_ROUNDS):
+            update_photo_sticks(local.order[i], local.sticks[i], where, present, s1 - s0, alpha, plan)

@@ -1,0 +1,84 @@
+"""The records that sweeps carry on: the global posterior, a shard's local posterior, its summary."""
+
+from operator import iadd
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.types import Array, Floats, Ints
+
+
+class Appearance(NamedTuple):
+    """q(A_k) = N(mean_k, var_k I)."""
+
+    mean: Floats  # (K, D) phi
+    var: Floats  # (K,)   Phi
+
+
+class Scales(NamedTuple):
+    """Variances of noise and appearance, fitted as points."""
+
+    noise: float  # sigma^2
+    appearance: float  # sigma_A^2
+
+
+class Sparsity(NamedTuple):
+    """q(alpha_s) = Gamma; what the other updates and the bound need of it."""
+
+    mean: Floats  # (S,) E[alpha]
+    log_mean: Floats  # (S,) E[log alpha]
+    bound: float  # E[log p(alpha)] + H[q(alpha)]; 0 when alpha is fixed
+
+
+class Globals(NamedTuple):
+    """Everything shared by all photos."""
+
+    appearance: Appearance
+    scales: Scales
+    sparsity: Sparsity
+    affinity: Floats  # (K, K) M, zero diagonal
+
+
+class Local(NamedTuple):
+    """The posterior of one shard's photos, laid out by `layout.Layout`."""
+
+    assign: Array  # flat; photo i holds its (K_i, N_i) nu at assign_start[i]
+    sticks: Floats  # (I, K, 2) tau, by column; 1 where a photo has no such stick
+    order: Ints  # (I, K) columns in each photo's stick order
+
+
+class Summary(NamedTuple):
+    """What a local step says to the global step and the bound. Summaries of disjoint photos add."""
+
+    n_regions: float
+    square: float  # sum |x_j|^2
+    count: Floats  # pyright: ignore[reportIncompatibleMethodOverride]  # (K,) n_k = sum_j nu_jk
+    pair: Floats  # (K, K) C: sum_j nu_jk nu_jl off the diagonal, n_k on it
+    cross: Floats  # (K, D) S: sum_j nu_jk x_j
+    n_sticks: Floats  # (S,)
+    log_sticks: Floats  # (S,)   sum of E[log v]
+    stick_entropy: float
+    log_prior: float  # bound of E[log p(z | v)]
+    assign_entropy: float
+    agreement: float  # sum over neighbours and factors of w P(z_jk = z_mk)
+
+
+def merge(a: Summary, b: Summary) -> Summary:
+    """Summary of the photos of both."""
+    return Summary._make(x + y for x, y in zip(a, b, strict=True))
+
+
+def remove(a: Summary, b: Summary) -> Summary:
+    """Summary of the photos of `a` without those of `b`."""
+    return Summary._make(x - y for x, y in zip(a, b, strict=True))
+
+
+def accumulate(total: Summary, part: Summary) -> Summary:
+    """As `merge`, but in the arrays of `total`."""
+    return Summary._make(iadd(whole, piece) for whole, piece in zip(total, part, strict=True))
+
+
+def empty_summary(K: int, D: int, S: int) -> Summary:
+    """Summary of no photo."""
+    zeros = np.zeros
+    return Summary(0.0, 0.0, zeros(K), zeros((K, K)), zeros((K, D)), zeros(S), zeros(S), 0.0, 0.0, 0.0, 0.0)

@@ -1,0 +1,264 @@
+r"""One photo's visit: project its features, sweep nu and tau, add to the summary.
+
+Only two products touch the features, P = phi X^T before the sweeps and S = nu X after them, both on the
+factors the photo allows. Its features are gathered once and stay in cache between the two.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.kernels import kernel
+from tagsight.model.assignments import Neighbours, Swept, assign_entropy, sweep_assignments
+from tagsight.model.fields import spatial_agreement
+from tagsight.model.layout import Layout
+from tagsight.model.photo_sticks import add_stick_terms, prior_logits, update_photo_sticks
+from tagsight.model.settings import StickPlan
+from tagsight.model.state import Local, Summary
+from tagsight.types import Array, Floats, Ints
+
+
+class Visit(NamedTuple):
+    """How a photo is treated."""
+
+    passes: int  # at most so many sweeps over the photo's factors; 0: only summarise
+    tol: float = 0.0  # stop when no nu moved by more
+    summarise: bool = True  # whether all of the summary is wanted, or only its counts
+
+
+class Potentials(NamedTuple):
+    """The globals as a sweep uses them; see `assignments`."""
+
+    mean: Array  # (K, D) phi
+    bias: Array  # (K,)   -(D Phi_k + |phi_k|^2) / 2 sigma^2
+    B: Array  # (K, K)
+    precision: float  # 1 / sigma^2
+    coupling: float  # beta
+    alpha: Floats  # (S,)
+
+
+class Scalars(NamedTuple):
+    """The scalar entries of a summary that sweeps change."""
+
+    stick_entropy: float
+    log_prior: float
+    assign_entropy: float
+    agreement: float
+
+
+class Workspace(NamedTuple):
+    """Memory for one photo at a time; fresh large arrays would cost a page fault every 4 kB."""
+
+    features: Array  # (most regions, D)
+    mean: Array  # (K, D)
+    cross: Array  # (K, D)
+
+
+@kernel()
+def visit_photos(
+    first: int,
+    last: int,
+    X: Array,
+    layout: Layout,
+    local: Local,
+    potentials: Potentials,
+    plan: StickPlan,
+    visit: Visit,
+    total: Summary,
+    log_odds: Array,
+) -> Scalars:
+    """Update `local` for photos first..last-1 in place and add their counts to the arrays of `total`.
+
+    `log_odds` is empty, or laid out like `local.assign` and filled with the logits of nu.
+    """
+    entropy_v, log_prior, entropy_z, agreement = 0.0, 0.0, 0.0, 0.0
+    work = _workspace(first, last, layout, potentials.mean)
+    for i in range(first, last):
+        rows = layout.rows[layout.slot_start[i] : layout.slot_start[i + 1]]
+        low, high = (rows.min(), rows.max()) if len(rows) else (0, -1)
+        if high - low + 1 == len(rows):
+            terms = _visit_photo(
+                i,
+                X[low : high + 1],
+                rows - low,
+                layout,
+                local,
+                potentials,
+                plan,
+                visit,
+                work,
+                total,
+                log_odds,
+            )
+        else:
+            x = work.features[: len(rows)]
+            _gather_rows(X, rows, x)
+            place = np.arange(len(rows))
+            terms = _visit_photo(i, x, place, layout, local, potentials, plan, visit, work, total, log_odds)
+        entropy_v += terms.stick_entropy
+        log_prior += terms.log_prior
+        entropy_z += terms.assign_entropy
+        agreement += terms.agreement
+    return Scalars(entropy_v, log_prior, entropy_z, agreement)
+
+
+@kernel()
+def _visit_photo(
+    i: int,
+    x: Array,
+    place: Ints,
+    layout: Layout,
+    local: Local,
+    potentials: Potentials,
+    plan: StickPlan,
+    visit: Visit,
+    work: Workspace,
+    total: Summary,
+    log_odds: Array,
+) -> Scalars:
+    """Visit photo `i`, whose slot j is row place[j] of `x` (N_i, D)."""
+    n_regions = len(place)
+    factor = layout.factor[layout.factor_start[i] : layout.factor_start[i + 1]]
+    nu = local.assign[layout.assign_start[i] : layout.assign_start[i + 1]].reshape(len(factor), n_regions)
+    order, tau = local.order[i], local.sticks[i]
+    where = locate(factor, len(plan.sequence))
+    graph = _photo_graph(layout, i, nu)
+    present = np.empty(len(factor))
+
+    if visit.passes > 0:
+        _gather_rows(potentials.mean, factor, work.mean)
+        likelihood = _log_likelihood(x, place, factor, work.mean[: len(factor)], potentials)
+        B = _gather_pairs(potentials.B, factor)
+        pull = np.dot(B, nu)
+        unary = np.empty_like(likelihood)
+        logits = np.empty(len(factor))
+        swept = Swept(0.0, 0.0)
+        for p in range(visit.passes):
+            prior_logits(order, tau, where, plan, len(potentials.alpha), logits)
+            _add_columns(likelihood, logits, unary)
+            last = p == visit.passes - 1
+            swept = sweep_assignments(nu, unary, pull, B, graph, potentials.coupling, last)
+            sum_rows(nu, present)
+            update_photo_sticks(order, tau, where, present, n_regions, potentials.alpha, plan)
+            if swept.change <= visit.tol:
+                break
+        entropy = swept.entropy
+        if len(log_odds):
+            log_odds[layout.assign_start[i] : layout.assign_start[i + 1]] = unary.ravel()
+    else:
+        sum_rows(nu, present)
+        entropy = assign_entropy(nu)
+
+    for k in range(len(factor)):
+        total.count[factor[k]] += present[k]
+    agreement = 0.0
+    if visit.summarise:
+        _add_pairs(np.dot(nu, nu.T), present, factor, total.pair)
+        cross = work.cross[: len(factor)]
+        np.dot(_unplace(nu, place), x, cross)
+        _add_rows(cross, factor, total.cross)
+        if potentials.coupling != 0.0:
+            by_region = np.ascontiguousarray(nu.T)
+            agreement = spatial_agreement(by_region, graph.start, graph.region, graph.weight)
+    sticks = add_stick_terms(order, tau, where, present, n_regions, plan, total.n_sticks, total.log_sticks)
+    return Scalars(sticks.entropy, sticks.log_prior, entropy, agreement)
+
+
+@kernel()
+def _workspace(first: int, last: int, layout: Layout, mean: Array) -> Workspace:
+    most = 0
+    for i in range(first, last):
+        most = max(most, layout.slot_start[i + 1] - layout.slot_start[i])
+    D = mean.shape[1]
+    return Workspace(np.empty((most, D), mean.dtype), np.empty_like(mean), np.empty_like(mean))
+
+
+@kernel()
+def _photo_graph(layout: Layout, i: int, nu: Array) -> Neighbours:
+    s0, s1 = layout.slot_start[i], layout.slot_start[i + 1]
+    e0, e1 = layout.neighbour_start[s0], layout.neighbour_start[s1]
+    return Neighbours(
+        layout.class_start[layout.colour_start[i] : layout.colour_start[i + 1] + 1] - s0,
+        layout.neighbour_start[s0 : s1 + 1] - e0,
+        layout.neighbour[e0:e1],
+        layout.weight[e0:e1].astype(nu.dtype),
+    )
+
+
+@kernel()
+def _log_likelihood(x: Array, place: Ints, factor: Ints, mean: Array, potentials: Potentials) -> Array:
+    """(P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2 for the allowed factors, (K_i, N_i) by slot."""
+    product = np.dot(x, mean.T)
+    value = np.empty((len(factor), len(place)), x.dtype)
+    precision = potentials.bias.dtype.type(potentials.precision)
+    for k in range(len(factor)):
+        bias = potentials.bias[factor[k]]
+        for j in range(len(place)):
+            value[k, j] = precision * product[place[j], k] + bias
+    return value
+
+
+@kernel()
+def _unplace(nu: Array, place: Ints) -> Array:
+    """nu with its columns in the order of the features' rows."""
+    out = np.empty_like(nu)
+    for k in range(nu.shape[0]):
+        for j in range(nu.shape[1]):
+            out[k, place[j]] = nu[k, j]
+    return out
+
+
+@kernel()
+def locate(factor: Ints, K: int) -> Ints:
+    """Place of each column among the allowed factors; -1 where it is not."""
+    where = np.full(K, -1, np.int64)
+    for k in range(len(factor)):
+        where[factor[k]] = k
+    return where
+
+
+@kernel()
+def _gather_rows(source: Array, rows: Ints, out: Array) -> None:
+    for r in range(len(rows)):
+        out[r] = source[rows[r]]
+
+
+@kernel()
+def _gather_pairs(source: Array, index: Ints) -> Array:
+    out = np.empty((len(index), len(index)), source.dtype)
+    for a in range(len(index)):
+        for b in range(len(index)):
+            out[a, b] = source[index[a], index[b]]
+    return out
+
+
+@kernel()
+def _add_columns(matrix: Array, column: Floats, out: Array) -> None:
+    for k in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            out[k, j] = matrix[k, j] + column[k]
+
+
+@kernel(fastmath={"reassoc"})
+def sum_rows(matrix: Array, out: Floats) -> None:
+    """Fill `out` with the sum of each row."""
+    for k in range(matrix.shape[0]):
+        total = 0.0
+        for j in range(matrix.shape[1]):
+            total += matrix[k, j]
+        out[k] = total
+
+
+@kernel()
+def _add_pairs(product: Array, present: Floats, factor: Ints, pair: Floats) -> None:
+    for a in range(len(factor)):
+        for b in range(len(factor)):
+            pair[factor[a], factor[b]] += present[a] if a == b else product[a, b]
+
+
+@kernel()
+def _add_rows(product: Array, factor: Ints, cross: Floats) -> None:
+    for k in range(len(factor)):
+        row = cross[factor[k]]
+        for d in range(product.shape[1]):
+            row[d] += product[k, d]

@@ -1,0 +1,15 @@
+"""Array aliases and the letters of the axes, the same in code, comments and docs.
+
+I  photos                       N  regions of all photos         D  length of a feature vector
+K  factors = objects + attributes + free, in that column order   E  pairs of neighbouring regions
+S  stick sequences (one, or one per kind of factor)              T  sticks of one photo's sequence
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]

@@ -1,0 +1,64 @@
+"""Batches with a global step after each reach what one batch reaches, and the loop reports what it did."""
+
+import numpy as np
+import pytest
+
+from tagsight.engine.threads import ThreadBatch
+from tagsight.model.bound import evaluate_bound
+from tagsight.model.fit import Loop, settle
+from tagsight.model.settings import Settings
+from tagsight.model.state import Local
+from tests.engine.training import FACTORS, Trained, draw_photos, make_shards, train
+from tests.oracles import is_rising
+
+PHOTOS = draw_photos(90, D=30, noise=1.0)  # clear enough that every way of training ends at one optimum
+SETTINGS = Settings(FACTORS, learn_affinity=False)
+
+
+@pytest.fixture(scope="module")
+def whole() -> Trained:
+    return train(PHOTOS, SETTINGS, max_sweeps=300)
+
+
+@pytest.mark.parametrize("n_batches", [2, 5])
+def test_batches_reach_the_bound_of_all_photos_at_once(whole: Trained, n_batches: int):
+    batched = train(PHOTOS, SETTINGS, n_shards=n_batches, max_sweeps=300)
+    assert batched.fit.converged
+    assert batched.fit.bound == pytest.approx(whole.fit.bound, rel=1e-4)
+    assert np.mean((batched.nu > 0.5) == (whole.nu > 0.5)) > 0.99
+
+
+def test_where_all_photos_at_once_settled_batches_stay():
+    whole = train(PHOTOS, SETTINGS, max_sweeps=1000, tol=1e-13)
+    local, batches, photo, entry = whole.locals[0], [], 0, 0
+    for shard in make_shards(PHOTOS, SETTINGS, 4):
+        photos = slice(photo, photo := photo + shard.layout.n_photos)
+        entries = slice(entry, entry := entry + int(shard.layout.assign_start[-1]))
+        mine = Local(local.assign[entries], local.sticks[photos], local.order[photos])
+        batches.append(ThreadBatch(shard, mine, SETTINGS, map))
+    memo = [batch.summarise(whole.fit.state) for batch in batches]
+    loop = Loop(max_sweeps=5, tol=0.0, on_sweep=lambda sweep: None)
+    stayed = settle(batches, memo, whole.fit.state, SETTINGS, loop, n_run=0)
+    assert stayed.bound == pytest.approx(whole.fit.bound, rel=1e-9)
+    assert stayed.state.appearance.mean == pytest.approx(whole.fit.state.appearance.mean, abs=1e-5)
+
+
+@pytest.mark.parametrize("n_batches", [1, 4])
+def test_the_reported_bound_rises_through_renewal(n_batches: int):
+    trained = train(PHOTOS, SETTINGS, n_shards=n_batches, start="random", max_sweeps=300)
+    assert is_rising([sweep.bound.total for sweep in trained.fit.sweeps])
+    assert len(trained.told) == trained.fit.n_run > len(trained.fit.sweeps)
+
+
+def test_the_fit_describes_the_posterior_it_leaves(whole: Trained):
+    """Also after a proposal was abandoned: the photos must be back where the reported summary was taken."""
+    assert whole.fit.summary.count == pytest.approx(whole.nu.sum(axis=0))
+    assert whole.fit.summary.cross == pytest.approx(whole.nu.T @ PHOTOS.X)
+    bound = evaluate_bound(whole.fit.summary, whole.fit.state, SETTINGS)
+    assert bound.total == pytest.approx(whole.fit.bound, rel=1e-12)
+
+
+def test_sweeps_stop_at_the_limit_and_say_so():
+    trained = train(PHOTOS, SETTINGS, max_sweeps=3)
+    assert trained.fit.n_run == 3
+    assert not trained.fit.converged

@@ -1,0 +1,83 @@
+"""Planted photos split into shards and trained in this process."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.data.planted import draw_appearance, draw_planted
+from tagsight.engine.threads import ThreadBatch, thread_map
+from tagsight.model.fields import correlate_tags
+from tagsight.model.fit import Fit, Loop, RenewableBatch, Sweep, fit
+from tagsight.model.layout import Edges, Shard, split_photos, spread_assign, sum_squares
+from tagsight.model.settings import Factors, Settings, plan_sticks
+from tagsight.model.start import STARTS, start_local
+from tagsight.model.state import Local
+from tagsight.types import Array, Floats
+
+FACTORS = Factors(3, 3, 2)
+
+
+class Photos(NamedTuple):
+    X: Floats
+    tags: Array
+    groups: Array
+    edges: Edges
+
+    @property
+    def allowed(self) -> Array:
+        return np.hstack([self.tags, np.ones((len(self.tags), FACTORS.free), np.uint8)])
+
+
+class Trained(NamedTuple):
+    fit: Fit
+    nu: Floats  # (N, K)
+    locals: list[Local]
+    told: list[Sweep]
+
+
+def draw_photos(n_photos: int, *, D: int = 10, noise: float = 0.6, seed: int = 0) -> Photos:
+    appearance = draw_appearance(FACTORS.total, D, seed=seed)
+    planted = draw_planted(
+        appearance, FACTORS.free, n_photos=n_photos, n_regions=6, noise=noise, sparsity=2.0, seed=seed
+    )
+    return Photos(planted.X, planted.tags, planted.groups, Edges(planted.edges, np.ones(len(planted.edges))))
+
+
+def make_shards(photos: Photos, settings: Settings, n_shards: int) -> list[Shard]:
+    layouts = split_photos(photos.groups, photos.allowed, photos.edges, plan_sticks(settings), n_shards)
+    return [Shard(photos.X, layout, sum_squares(photos.X, layout.rows)) for layout in layouts]
+
+
+def train(
+    photos: Photos,
+    settings: Settings,
+    *,
+    n_shards: int = 1,
+    n_threads: int = 1,
+    combine: Callable[[list[ThreadBatch]], Sequence[RenewableBatch]] = list,
+    start: str = "tags",
+    max_sweeps: int = 60,
+    tol: float = 1e-7,
+) -> Trained:
+    plan = plan_sticks(settings)
+    shards = make_shards(photos, settings, n_shards)
+    fill = STARTS[start](shards, FACTORS, 0)
+    told: list[Sweep] = []
+    with thread_map(n_threads) as run:
+        parts = [
+            ThreadBatch(shard, start_local(shard, fill, np.ones(plan.n_sequences), plan), settings, run)
+            for shard in shards
+        ]
+        result = fit(
+            combine(parts),
+            photos.X.shape[1],
+            settings,
+            Loop(max_sweeps, tol, told.append),
+            affinity=correlate_tags(photos.tags, FACTORS.free),
+            seed=0,
+        )
+    nu = np.zeros((len(photos.X), FACTORS.total))
+    for part in parts:
+        spread_assign(part.shard.layout, part.local.assign, np.arange(len(nu)), nu)
+    return Trained(result, nu, [part.local for part in parts], told)

@@ -1,0 +1,46 @@
+"""The bound that the model reports is the bound of the equations, term by term."""
+
+from typing import Any
+
+import pytest
+
+from tagsight.model.bound import evaluate_bound
+from tagsight.model.local_step import local_step
+from tagsight.model.visit import Visit
+from tests import oracles
+from tests.model.cases import FIELD_CHOICES, STICK_CHOICES, draw_case, evaluate, for_oracle, summarise
+
+
+@pytest.mark.parametrize("choices", STICK_CHOICES)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_term_is_the_literal_one_at_a_random_point(choices: dict[str, Any], seed: int):
+    case = draw_case(seed, coupling=0.8, affinity=1.3, **choices)
+    assert evaluate(case)._asdict() == pytest.approx(oracles.bound(for_oracle(case)), rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize(("coupling", "affinity"), FIELD_CHOICES)
+def test_the_fields_enter_with_their_strengths(coupling: float, affinity: float):
+    case = draw_case(7, coupling=coupling, affinity=affinity)
+    bound = evaluate(case)
+    assert bound._asdict() == pytest.approx(oracles.bound(for_oracle(case)), rel=1e-10, abs=1e-10)
+    assert bound.total == pytest.approx(sum(bound))
+    assert (bound.spatial == 0) == (coupling == 0)
+    assert (bound.affinity == 0) == (affinity == 0)
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+@pytest.mark.parametrize("choices", STICK_CHOICES)
+def test_the_summary_of_a_step_describes_the_posterior_it_left(choices: dict[str, Any], passes: int):
+    case = draw_case(11, coupling=0.8, affinity=1.3, **choices)
+    local, summary = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=passes))
+    told = evaluate_bound(summary, case.state, case.settings)
+    found = evaluate(case._replace(local=local))
+    assert told._asdict() == pytest.approx(found._asdict(), rel=1e-11, abs=1e-11)
+
+
+def test_a_step_leaves_the_posterior_it_was_given():
+    case = draw_case(12)
+    before = summarise(case)
+    local_step(case.shard, case.local, case.state, case.settings, Visit(passes=2))
+    assert summarise(case).log_prior == before.log_prior
+    assert summarise(case).assign_entropy == before.assign_entropy

@@ -1,0 +1,42 @@
+"""Reading a posterior back, and inference that starts from training's rates."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from tagsight.model.infer import settle_photos, start_at_rates
+from tagsight.model.local_step import local_step
+from tagsight.model.photo_sticks import expect_weights
+from tagsight.model.pruning import report_free_usage
+from tagsight.model.settings import Factors
+from tagsight.model.state import empty_summary
+from tagsight.model.visit import Visit
+from tests.model.cases import dense, draw_case
+
+
+def test_every_region_starts_at_the_rates_its_photo_allows():
+    case = draw_case(1)
+    rates = np.linspace(0.1, 0.7, case.settings.factors.total)
+    local = start_at_rates(case.shard, case.state, rates, case.settings)
+    assert dense(case._replace(local=local)) == pytest.approx(rates * case.data.allowed[case.data.groups])
+
+
+def test_photos_settle_where_sweeps_settle_and_come_in_the_order_of_the_features():
+    case = draw_case(2, stick_order="free-first")
+    read = settle_photos(case.shard, case.local, case.data.allowed, case.state, case.settings, map)
+    local, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=300))
+    assert read.assign == pytest.approx(dense(case._replace(local=local)), abs=0.02)
+    weights = expect_weights(local.order, local.sticks, case.data.allowed, case.plan)
+    assert read.prior == pytest.approx(weights, abs=0.02)
+    assert read.appearance is case.state.appearance.mean
+    forbidden = case.data.allowed[case.data.groups] == 0
+    assert np.all(read.log_odds[forbidden] == -np.inf)
+    assert expit(read.log_odds) == pytest.approx(read.assign, abs=1e-12)
+
+
+def test_free_factors_in_less_than_one_region_are_unused():
+    summary = empty_summary(6, 1, 3)
+    summary.count[:] = [0.0, 50.0, 3.0, 0.99, 1.0, 0.0]
+    usage = report_free_usage(summary, Factors(1, 1, 4))
+    assert list(usage.unused) == [3, 5]
+    assert list(usage.regions) == [3.0, 0.99, 1.0, 0.0]

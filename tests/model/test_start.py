@@ -1,0 +1,77 @@
+"""Named starts: what each puts where, the same under one seed, and globals that follow from them."""
+
+import numpy as np
+import pytest
+
+from tagsight.model.global_step import fit_appearance_scale, fit_noise, solve_appearance
+from tagsight.model.settings import Factors
+from tagsight.model.start import STARTS, blank_globals, first_globals, start_local
+from tagsight.model.state import Scales
+from tests import oracles
+from tests.model.cases import FACTORS, Case, dense, draw_case, draw_data, for_oracle, summarise
+
+
+def begin(case: Case, start: str, seed: int = 0) -> Case:
+    fill = STARTS[start]([case.shard], case.settings.factors, seed)
+    alpha = np.ones(case.plan.n_sequences)
+    return case._replace(local=start_local(case.shard, fill, alpha, case.plan))
+
+
+@pytest.mark.parametrize("start", ["tags", "kmeans"])
+def test_tags_start_undecided_in_every_region(start: str):
+    case = begin(draw_case(1), start)
+    allowed = case.data.allowed[case.data.groups][:, : FACTORS.tagged]
+    assert np.array_equal(dense(case)[:, : FACTORS.tagged], 0.5 * allowed)
+
+
+@pytest.mark.parametrize("start", ["tags", "random"])
+def test_free_factors_start_anywhere(start: str):
+    free = dense(begin(draw_case(1), start))[:, FACTORS.tagged :]
+    assert np.all((free > 0) & (free < 1))
+    assert len(np.unique(free)) == free.size
+    assert free.std() > 0.2
+
+
+def test_each_region_starts_with_the_free_factor_of_its_cluster():
+    rng = np.random.default_rng(2)
+    factors = Factors(1, 0, 3)
+    data = draw_data(rng, factors, sizes=(8, 9, 7))
+    cluster = rng.integers(3, size=24)
+    data = data._replace(X=10.0 * np.eye(3, 4)[cluster] + 0.1 * data.X)
+    free = dense(begin(draw_case(2, data, factors), "kmeans"))[:, 1:]
+    assert np.array_equal(free.sum(axis=1), np.ones(24))
+    together = free @ free.T
+    assert np.array_equal(together == 1, cluster[:, None] == cluster)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_start_is_a_function_of_its_seed(start: str):
+    case = draw_case(3)
+    assert np.array_equal(dense(begin(case, start, 5)), dense(begin(case, start, 5)))
+    if start != "kmeans":
+        assert not np.array_equal(dense(begin(case, start, 5)), dense(begin(case, start, 6)))
+
+
+def test_sticks_are_fitted_to_the_start():
+    case = begin(draw_case(4, stick_order="tagged-first"), "random")
+    p = for_oracle(case)
+    for i, sequences in enumerate(p.sequences):
+        size = np.sum(p.photo == i)
+        for columns in sequences:
+            count, tau = p.nu[p.photo == i].sum(axis=0)[columns], np.ones((len(columns), 2))
+            for _ in range(9):
+                tau = oracles.update_tau(count, size - count, 1.0, tau)
+            assert p.tau[i, columns] == pytest.approx(tau, rel=1e-9)
+
+
+def test_all_variance_is_noise_at_first():
+    case = begin(draw_case(5), "tags")
+    M = np.full((FACTORS.total, FACTORS.total), 0.25)
+    summary = summarise(case)
+    state = first_globals(summary, blank_globals(case.settings, case.data.X.shape[1]), case.settings, M)
+    variance = float(np.mean(case.data.X**2))
+    expected = solve_appearance(summary, Scales(variance, variance))
+    assert state.appearance.mean == pytest.approx(expected.mean)
+    assert state.appearance.var == pytest.approx(expected.var)
+    assert state.scales == Scales(fit_noise(summary, expected), fit_appearance_scale(expected))
+    assert state.affinity is M

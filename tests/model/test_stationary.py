@@ -1,0 +1,97 @@
+"""Where training ends, the gradient of the literal bound is zero in every coordinate of the posterior."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from tagsight.model.global_step import global_step
+from tagsight.model.local_step import local_step
+from tagsight.model.settings import Factors
+from tagsight.model.visit import Visit
+from tests import oracles
+from tests.model.cases import Case, draw_case, draw_data, for_oracle
+
+STEP = 1e-4
+Change = Callable[[oracles.Posterior, float], None]
+
+
+def converge(case: Case, n_sweeps: int) -> Case:
+    local, state = case.local, case.state
+    summary = None
+    for _ in range(n_sweeps):
+        local, summary = local_step(case.shard, local, state, case.settings, Visit(passes=5))
+        state = global_step(summary, state, case.settings)
+    assert summary is not None
+    alpha = np.stack([1.0 + summary.n_sticks, 1.0 - summary.log_sticks], axis=1)
+    return case._replace(local=local, state=state, alpha=alpha)
+
+
+def coordinates(p: oracles.Posterior) -> dict[str, list[Change]]:
+    """How to move along each coordinate; positive ones on the log scale, probabilities on the logit scale."""
+
+    def shift_logit(j: int, k: int) -> Change:
+        return lambda p, step: p.nu.__setitem__((j, k), expit(logit(p.nu[j, k]) + step))
+
+    def scale(name: str, place: tuple[int, ...]) -> Change:
+        return lambda p, step: getattr(p, name).__setitem__(place, getattr(p, name)[place] * np.exp(step))
+
+    def shift(place: tuple[int, ...]) -> Change:
+        return lambda p, step: p.phi.__setitem__(place, p.phi[place] + step)
+
+    def rescale(name: str) -> Change:
+        return lambda p, step: setattr(p, name, getattr(p, name) * np.exp(step))
+
+    held = [(i, k) for i, sequences in enumerate(p.sequences) for columns in sequences for k in columns]
+    inside = np.argwhere((p.nu > 1e-9) & (p.nu < 1 - 1e-9))
+    return {
+        "nu": [shift_logit(*place) for place in inside],
+        "tau": [scale("tau", (i, k, c)) for i, k in held for c in range(2)],
+        "phi": [shift((k, d)) for k, d in np.ndindex(p.phi.shape)],
+        "Phi": [scale("Phi", (k,)) for k in range(len(p.Phi))],
+        "alpha": [scale("alpha", place) for place in np.ndindex(p.alpha.shape)],
+        "noise": [rescale("noise")],
+        "scale": [rescale("scale")],
+    }
+
+
+def gradient(case: Case, change: Change) -> float:
+    ends = []
+    for step in (STEP, -STEP):
+        p = for_oracle(case)
+        change(p, step)
+        ends.append(sum(oracles.bound(p).values()))
+    return (ends[0] - ends[1]) / (2 * STEP)
+
+
+@pytest.fixture(scope="module")
+def start() -> Case:
+    factors = Factors(2, 1, 1)
+    data = draw_data(np.random.default_rng(1), factors, sizes=(7, 5, 4, 1), noise=0.5)
+    return draw_case(1, data, factors, coupling=0.2, affinity=0.5)
+
+
+@pytest.fixture(scope="module")
+def end(start: Case) -> Case:
+    return converge(start, 1000)
+
+
+COORDINATES = ("nu", "tau", "phi", "Phi", "alpha", "noise", "scale")
+
+
+@pytest.mark.parametrize("name", COORDINATES)
+def test_the_gradient_vanishes_at_convergence(end: Case, name: str):
+    for change in coordinates(for_oracle(end))[name]:
+        assert gradient(end, change) == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", COORDINATES)
+def test_the_gradient_does_not_vanish_before(start: Case, name: str):
+    assert max(abs(gradient(start, change)) for change in coordinates(for_oracle(start))[name]) > 1e-2
+
+
+def test_the_point_is_not_a_corner(end: Case):
+    """Were every nu 0 or 1 its gradient would vanish anyhow."""
+    nu = for_oracle(end).nu
+    assert np.mean((nu > 0.02) & (nu < 0.98)) > 0.3

@@ -1,0 +1,245 @@
+"""The model's equations done slowly and literally: dense arrays, explicit loops, nothing shared with src.
+
+docs/explanation/model.md has the equations; `Posterior` holds all they mention, under the paper's letters.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import factorial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, expit, logsumexp
+from scipy.stats import beta as beta_law
+from scipy.stats import gamma as gamma_law
+
+Array = NDArray[np.float64]
+ALPHA_SHAPE, ALPHA_RATE = 1.0, 1.0
+
+
+@dataclass
+class Posterior:
+    """Photos, and a point of the variational family."""
+
+    X: Array  # (N, D)
+    photo: NDArray[np.int64]  # (N,)
+    L: NDArray[np.bool_]  # (I, K)
+    edges: list[tuple[int, int, float]]  # region, region, weight
+    beta: float
+    rho: float
+    sequences: list[list[list[int]]]  # [photo][sequence] -> columns in stick order
+    ranked: bool  # the order itself is unknown, and every order of a sequence as probable as any other
+    nu: Array  # (N, K)
+    tau: Array  # (I, K, 2)
+    phi: Array  # (K, D)
+    Phi: Array  # (K,)
+    noise: float
+    scale: float
+    alpha: Array  # (S, 2) shape and rate of q(alpha_s)
+    M: Array  # (K, K)
+
+
+def expect_log_v(tau: Array) -> Array:
+    return digamma(tau[..., 0]) - digamma(tau[..., 0] + tau[..., 1])
+
+
+def log_breaks(tau: Array) -> Array:
+    """E[log((1 - v_y) prod_{t<y} v_t)] for each y."""
+    T = len(tau)
+    value = np.zeros(T)
+    for y in range(T):
+        value[y] = digamma(tau[y, 1]) - digamma(tau[y, 0] + tau[y, 1])
+        for t in range(y):
+            value[y] += digamma(tau[t, 0]) - digamma(tau[t, 0] + tau[t, 1])
+    return value
+
+
+def multinomial_bound(tau: Array, m: int, q: Array) -> float:
+    """Lower bound of E[log(1 - prod_{t<=m} v_t)] for any distribution q over y <= m."""
+    value = 0.0
+    for y in range(m + 1):
+        if q[y] > 0:
+            value += q[y] * (log_breaks(tau)[y] - np.log(q[y]))
+    return value
+
+
+def best_q(tau: Array) -> Array:
+    """(T, T): row m is the q over y <= m that makes the multinomial bound tightest."""
+    T = len(tau)
+    e = log_breaks(tau)
+    q = np.zeros((T, T))
+    for m in range(T):
+        weight = np.exp(e[: m + 1] - e[: m + 1].max())
+        q[m, : m + 1] = weight / weight.sum()
+    return q
+
+
+def update_tau(count: Array, absent: Array, alpha: float, tau: Array) -> Array:
+    T = len(count)
+    q = best_q(tau)
+    new = np.zeros((T, 2))
+    for k in range(T):
+        new[k, 0] = alpha + sum(count[m] for m in range(k, T))
+        new[k, 0] += sum(absent[m] * sum(q[m, s] for s in range(k + 1, m + 1)) for m in range(k + 1, T))
+        new[k, 1] = 1 + sum(absent[m] * q[m, k] for m in range(k, T))
+    return new
+
+
+def log_weights(p: Posterior, i: int) -> tuple[Array, Array]:
+    """E[log pi_k] and the bound of E[log(1 - pi_k)] in photo i, (K,) each; NaN without a stick."""
+    on, off = np.full(p.L.shape[1], np.nan), np.full(p.L.shape[1], np.nan)
+    for columns in p.sequences[i]:
+        tau = p.tau[i, columns]
+        q = best_q(tau) if columns else np.zeros((0, 0))
+        for m, k in enumerate(columns):
+            on[k] = expect_log_v(tau[: m + 1]).sum()
+            off[k] = multinomial_bound(tau, m, q[m])
+    return on, off
+
+
+def assign_logit(p: Posterior, j: int, k: int) -> float:
+    """The logit that mean field gives nu_jk, all else fixed."""
+    K, D = p.phi.shape
+    on, off = log_weights(p, int(p.photo[j]))
+    rest = p.X[j].copy()
+    for m in range(K):
+        if m != k:
+            rest -= p.nu[j, m] * p.phi[m]
+    logit = on[k] - off[k]
+    logit -= (D * p.Phi[k] + p.phi[k] @ p.phi[k] - 2 * p.phi[k] @ rest) / (2 * p.noise)
+    for a, b, w in p.edges:
+        if j in (a, b):
+            logit += p.beta * w * (2 * p.nu[b if a == j else a, k] - 1)
+    for m in range(K):
+        if m != k:
+            logit += p.rho * p.M[k, m] * p.nu[j, m]
+    return float(logit)
+
+
+def sweep(p: Posterior, visits: list[tuple[int, int]]) -> Array:
+    """nu after updating the given (region, factor) one after another."""
+    before, p.nu = p.nu, p.nu.copy()
+    for j, k in visits:
+        p.nu[j, k] = expit(assign_logit(p, j, k))
+    after, p.nu = p.nu, before
+    return after
+
+
+def bound(p: Posterior) -> dict[str, float]:
+    """Every term of the bound, written out."""
+    (N, D), K = p.X.shape, len(p.phi)
+    residual = 0.0
+    for j in range(N):
+        guess = p.nu[j] @ p.phi
+        residual += (p.X[j] - guess) @ (p.X[j] - guess)
+        for k in range(K):
+            spread = p.nu[j, k] * (1 - p.nu[j, k])
+            residual += spread * p.phi[k] @ p.phi[k] + p.nu[j, k] * D * p.Phi[k]
+    appearance = 0.0
+    for k in range(K):
+        appearance -= D / 2 * np.log(2 * np.pi * p.scale) + (p.phi[k] @ p.phi[k] + D * p.Phi[k]) / (2 * p.scale)
+        appearance += D / 2 * np.log(2 * np.pi * np.e * p.Phi[k])
+    assignments = entropy = 0.0
+    logs = [log_weights(p, i) for i in range(len(p.L))]
+    for j in range(N):
+        on, off = logs[p.photo[j]]
+        for k in np.flatnonzero(p.L[p.photo[j]]):
+            nu = p.nu[j, k]
+            assignments += nu * on[k] + (1 - nu) * off[k]
+            if 0 < nu < 1:
+                entropy -= nu * np.log(nu) + (1 - nu) * np.log(1 - nu)
+    sticks = sparsity = 0.0
+    for tau, sequences in zip(p.tau, p.sequences, strict=True):
+        for (shape, rate), columns in zip(p.alpha, sequences, strict=True):
+            if p.ranked:
+                assignments -= np.log(float(factorial(len(columns))))
+            for k in columns:
+                a, b = tau[k]
+                sticks += digamma(shape) - np.log(rate) + (shape / rate - 1) * expect_log_v(np.array([a, b]))
+                sticks += float(beta_law.entropy(a, b))
+    for shape, rate in p.alpha:
+        sparsity += ALPHA_SHAPE * np.log(ALPHA_RATE) + (ALPHA_SHAPE - 1) * (digamma(shape) - np.log(rate))
+        sparsity += -ALPHA_RATE * shape / rate + float(gamma_law.entropy(shape, scale=1 / rate))
+    spatial = affinity = 0.0
+    for a, b, w in p.edges:
+        for k in np.flatnonzero(p.L[p.photo[a]]):
+            spatial += p.beta * w * (p.nu[a, k] * p.nu[b, k] + (1 - p.nu[a, k]) * (1 - p.nu[b, k]))
+    for j in range(N):
+        for k in range(K):
+            for m in range(k):
+                affinity += p.rho * p.M[k, m] * p.nu[j, k] * p.nu[j, m]
+    return {
+        "likelihood": -N * D / 2 * np.log(2 * np.pi * p.noise) - residual / (2 * p.noise),
+        "appearance": float(appearance),
+        "assignments": float(assignments),
+        "assign_entropy": float(entropy),
+        "sticks": float(sticks),
+        "sparsity": float(sparsity),
+        "spatial": float(spatial),
+        "affinity": float(affinity),
+    }
+
+
+@dataclass
+class States:
+    """Every state of z that the tags allow, and the log of the unnormalised joint at each."""
+
+    z: Array  # (states, N, K)
+    log_joint: Array  # (states,)
+
+    @property
+    def log_sum(self) -> float:
+        return float(logsumexp(self.log_joint))
+
+    @property
+    def marginals(self) -> Array:
+        return np.tensordot(np.exp(self.log_joint - self.log_sum), self.z, axes=1)
+
+
+def enumerate_states(p: Posterior) -> States:
+    """log p(X | z, A = phi) + log p(z | pi) + fields for every z, with the sticks' expected logs of pi."""
+    (N, D), K = p.X.shape, len(p.phi)
+    places = [(j, k) for j in range(N) for k in range(K) if p.L[p.photo[j], k]]
+    logs = [log_weights(p, i) for i in range(len(p.L))]
+    states, values = [], []
+    for bits in product((0.0, 1.0), repeat=len(places)):
+        z = np.zeros((N, K))
+        value = -N * D / 2 * np.log(2 * np.pi * p.noise)
+        for (j, k), bit in zip(places, bits, strict=True):
+            z[j, k] = bit
+            on, off = logs[p.photo[j]]
+            value += on[k] if bit else off[k]
+        for j in range(N):
+            value -= np.sum((p.X[j] - z[j] @ p.phi) ** 2) / (2 * p.noise)
+            value += p.rho * sum(p.M[k, m] * z[j, k] * z[j, m] for k in range(K) for m in range(k))
+        for a, b, w in p.edges:
+            value += p.beta * w * np.sum((z[a] == z[b]) & p.L[p.photo[a]])
+        states.append(z)
+        values.append(value)
+    return States(np.array(states), np.array(values))
+
+
+def conditional(states: States, z: Array, j: int, k: int) -> float:
+    """P(z_jk = 1 | every other entry of z), from the enumerated joint."""
+    same = states.z == z
+    same[:, j, k] = True
+    match = same.all(axis=(1, 2))
+    on = logsumexp(states.log_joint[match & (states.z[:, j, k] == 1)])
+    return float(np.exp(on - logsumexp(states.log_joint[match])))
+
+
+def expect_square(p: Posterior) -> float:
+    """E sum_j |x_j - sum_k z_jk A_k|^2 by enumeration of each region's z, A_k ~ N(phi_k, Phi_k I)."""
+    (N, D), K = p.X.shape, len(p.phi)
+    total = 0.0
+    for j in range(N):
+        for bits in product((0, 1), repeat=K):
+            z = np.array(bits, float)
+            chance = np.prod(np.where(z == 1, p.nu[j], 1 - p.nu[j]))
+            total += chance * (np.sum((p.X[j] - z @ p.phi) ** 2) + D * z @ p.Phi)
+    return float(total)
+
+
+def is_rising(values: list[float], slack: float = 1e-9) -> bool:
+    """Whether no value is below its predecessor by more than rounding."""
+    return all(after >= before - slack * abs(before) for before, after in pairwise(values))

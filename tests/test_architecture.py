@@ -1,0 +1,105 @@
+"""The architecture as a test: imports point one way, names are public on purpose, nothing lies about."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tagsight
+
+PACKAGE = Path(tagsight.__file__).parent
+
+# Each layer may import those before it; a file of the root counts under its own name.
+LAYERS = [
+    {"types", "errors", "kernels", "presets"},
+    {"numerics", "files", "calibration"},
+    {"data", "model"},
+    {"regions", "validation"},
+    {"features", "engine"},
+    {"estimator", "trained"},
+    {"exemplars", "storage", "tasks"},
+    {"training", "evaluation", "pictures"},
+    {"demo"},
+    {"cli"},
+    {"__init__"},
+]
+HEAVY_AND_OPTIONAL = [
+    "torch",
+    "ray",
+    "fastapi",
+    "uvicorn",
+    "matplotlib",
+    "onnxruntime",
+    "onnx",
+    "duckdb",
+    "cv2",
+]
+
+
+def layer_of(module: str) -> int:
+    name = module.split(".")[1] if "." in module else "__init__"
+    return next(depth for depth, names in enumerate(LAYERS) if name in names)
+
+
+def imports_of(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text())
+    found = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    found += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
+    return [name for name in found if name.split(".")[0] == "tagsight"]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: module_name(path))
+def test_imports_point_one_way(path: Path) -> None:
+    here = module_name(path)
+    for imported in imports_of(path):
+        same = imported.split(".")[1:2] == here.split(".")[1:2]
+        assert same or layer_of(imported) < layer_of(here), f"{here} imports {imported}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: module_name(path))
+def test_every_file_says_what_it_is_about(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_the_public_names_are_sorted_and_there() -> None:
+    assert tagsight.__all__ == sorted(tagsight.__all__)
+    for name in tagsight.__all__:
+        assert getattr(tagsight, name).__doc__
+
+
+def test_importing_tagsight_loads_nothing_optional_or_heavy() -> None:
+    code = "import sys, tagsight; print([n for n in sys.argv[1:] if n in sys.modules])"
+    command = [sys.executable, "-c", code, *HEAVY_AND_OPTIONAL]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_model_knows_arrays_only() -> None:
+    outside = {"pathlib", "os", "sys", "json", "cv2", "PIL", "higra", "onnxruntime", "rich", "typer"}
+    for path in (PACKAGE / "model").glob("*.py"):
+        tree = ast.parse(path.read_text())
+        names = {a.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+        names |= {(n.module or "").split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+        assert not names & outside, path
+        assert "print(" not in path.read_text(), path
+
+
+def test_the_root_holds_nothing_stray(repository: Path) -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    roots = {line.split("/")[0] for line in listed.stdout.splitlines()}
+    allowed = {
+        ".ci", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile",
+        "README.md", "benchmarks", "docs", "examples", "pyproject.toml", "requirements.lock", "src", "tests",
+    }  # fmt: skip
+    assert roots <= allowed

@@ -1,0 +1,49 @@
+"""Planted recovery: data drawn from the model, learned from tags alone, compared with the truth."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from tagsight import StackedIBP
+from tagsight.data.planted import Planted, draw_appearance, draw_planted
+from tagsight.types import Array, Floats
+
+N_OBJECTS, N_ATTRIBUTES, N_FREE, D = 5, 8, 4, 64
+TAGGED = N_OBJECTS + N_ATTRIBUTES
+
+
+def draw(n_photos: int, seed: int, part: int) -> Planted:
+    appearance = draw_appearance(TAGGED + N_FREE, D, seed=seed)
+    return draw_planted(appearance, N_FREE, n_photos=n_photos, n_regions=30, noise=0.5, seed=1000 * (part + 1) + seed)
+
+
+def f1(found: Array, truth: Array) -> float:
+    return 2.0 * float(np.sum(found & truth)) / float(np.sum(found) + np.sum(truth))
+
+
+def match(found: Floats, truth: Floats) -> Floats:
+    """Correlation of each true factor with its own partner under the best one-to-one matching."""
+    correlation = np.corrcoef(truth, found)[: len(truth), len(truth) :]
+    return correlation[linear_sum_assignment(-correlation)]
+
+
+@pytest.mark.parametrize("fields", [0.0, 1.0], ids=["ws-sibp", "ws-mrf-sibp"])
+@pytest.mark.parametrize("seed", range(5))
+def test_planted_factors_are_recovered(seed: int, fields: float) -> None:
+    train, test = draw(300, seed, part=0), draw(100, seed, part=1)
+    model = StackedIBP(N_OBJECTS, N_ATTRIBUTES, N_FREE, coupling=fields, affinity=fields, seed=seed)
+    model.fit(train.X, train.tags, groups=train.groups, edges=train.edges)
+    assert f1(model.assign_[:, :TAGGED] > 0.5, train.assign[:, :TAGGED]) >= 0.95
+    assert match(model.appearance_mean_[TAGGED:], train.appearance[TAGGED:]).min() >= 0.9
+    unseen = model.infer(test.X, groups=test.groups, edges=test.edges)
+    assert f1(unseen.assign[:, :TAGGED] > 0.5, test.assign[:, :TAGGED]) >= 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_free_factors_without_a_use_are_reported(seed: int) -> None:
+    train = draw(300, seed, part=0)
+    model = StackedIBP(N_OBJECTS, N_ATTRIBUTES, N_FREE + 4, seed=seed)
+    model.fit(train.X, train.tags, groups=train.groups, edges=train.edges)
+    assert len(model.free_usage_.unused) == 4
+    used = np.setdiff1d(np.arange(TAGGED, TAGGED + N_FREE + 4), model.free_usage_.unused)
+    assert match(model.appearance_mean_[used], train.appearance[TAGGED:]).min() >= 0.9
