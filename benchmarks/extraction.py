@@ -1,0 +1,114 @@
+"""Speed of the `deep` description of regions beside the bare network forward, on one core.
+
+    python benchmarks/extraction.py --data DIR
+
+For each photo and input size, in turn: the forward on the resized pixels alone, then the whole description
+(resize, normalise, forward, pooling, colour) with regions given as a grid of 80 cells. Taking turns photo by
+photo keeps a busy machine from favouring either. The median over photos is what counts.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import cv2
+import numpy as np
+from record import write_result
+
+from tagsight.features.backbone import Backbone
+from tagsight.features.colour import count_colours
+from tagsight.features.deep import DEFAULTS, describe_regions
+from tagsight.features.pooling import pool_map, weigh_cells
+from tagsight.types import Array
+
+PHOTOS = Path("apascal/VOCdevkit/VOC2008/JPEGImages")
+SIZES = (512, 640)
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    pin_to_one_core()
+    photos = read_photos(arguments.data / PHOTOS, arguments.photos)
+    write_result(
+        "extraction",
+        {
+            "cores_used": 1,
+            "photos": len(photos),
+            "regions": 80,
+            "maps": DEFAULTS.maps,
+            "sizes": {size: measure(Backbone.builtin(size=size, threads=1), photos) for size in SIZES},
+        },
+    )
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    data = os.environ.get("TAGSIGHT_DATA")
+    parser.add_argument("--data", type=Path, default=data, required=data is None, help="folder with apascal/")
+    parser.add_argument("--photos", type=int, default=60, help="how many photos to time")
+    return parser.parse_args()
+
+
+def pin_to_one_core() -> None:
+    cv2.setNumThreads(1)
+    if sys.platform == "linux":
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def read_photos(folder: Path, count: int) -> list[Array]:
+    paths = sorted(folder.glob("*.jpg"))
+    if not paths:
+        raise SystemExit(f"no photos in {folder}; give --data the folder that holds apascal/")
+    chosen = paths[:: max(1, len(paths) // count)][:count]
+    return [np.asarray(cv2.imread(str(path), cv2.IMREAD_COLOR_RGB)) for path in chosen]
+
+
+def make_grid(height: int, width: int, *, rows: int = 8, columns: int = 10) -> Array:
+    """Labels (height, width) of a grid of rows x columns regions."""
+    down, across = np.arange(height) * rows // height, np.arange(width) * columns // width
+    return (down[:, None] * columns + across).astype(np.int32)
+
+
+def measure(backbone: Backbone, photos: list[Array]) -> dict[str, Any]:
+    """Medians in milliseconds; the first photo warms up and is not counted."""
+    forward, whole = [], []
+    stages: dict[str, list[float]] = {"resize_and_normalise": [], "pooling": [], "colour": []}
+    for photo in photos[:1] + photos:
+        labels = make_grid(*photo.shape[:2])
+        tensor = backbone.prepare(photo)
+        maps, elapsed = clock(lambda t=tensor: backbone.forward(t, backbone.map_names))
+        forward.append(elapsed)
+        whole.append(clock(lambda p=photo, r=labels: describe_regions(p, r, backbone))[1])
+        stages["resize_and_normalise"].append(clock(lambda p=photo: backbone.prepare(p))[1])
+        stages["pooling"].append(clock(lambda m=maps, r=labels: pool(m, r))[1])
+        stages["colour"].append(clock(lambda p=photo, r=labels: count_colours(p, r))[1])
+    forward_ms, whole_ms = median(forward[1:]), median(whole[1:])
+    return {
+        "forward_ms": round(forward_ms, 2),
+        "description_ms": round(whole_ms, 2),
+        "overhead_ms": round(whole_ms - forward_ms, 2),
+        "speed_ratio": round(median(f / w for f, w in zip(forward[1:], whole[1:], strict=True)), 3),
+        "stages_ms": {name: round(median(times[1:]), 2) for name, times in stages.items()},
+    }
+
+
+def pool(maps: list[Array], labels: Array) -> list[Array]:
+    s16, s32, head = maps
+    coarse = weigh_cells(labels, *s32.shape[1:])
+    return [pool_map(s16, weigh_cells(labels, *s16.shape[1:])), pool_map(s32, coarse), pool_map(head, coarse)]
+
+
+def clock(call: Callable[[], Any]) -> tuple[Any, float]:
+    """What the call gives, and its time in milliseconds."""
+    start = time.perf_counter()
+    result = call()
+    return result, 1e3 * (time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Commands: one a file, each a docstring, a call and a print."""

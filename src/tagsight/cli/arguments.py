@@ -1,0 +1,18 @@
+"""Arguments and options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file made by 'tagsight train'.")]
+Images = Annotated[list[Path], typer.Argument(metavar="IMAGE...", help="Photos, or folders of photos.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Threshold = Annotated[float, typer.Option(min=0.0, max=1.0, help="Leave out what is less probable.")]
+
+CollectionFolder = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of tagged photos.")]
+Format = Annotated[str | None, typer.Option(help="Layout of the collection, where it cannot be told.")]
+Split = Annotated[str | None, typer.Option(help="Split of a dataset that has several.")]
+SynonymFile = Annotated[Path | None, typer.Option(help="Mapping of tags: CSV from,to[,kind] or JSON.")]
+WordFile = Annotated[Path | None, typer.Option(help="Nouns and adjectives, where tags do not tell them apart.")]
+PhotoFolder = Annotated[Path | None, typer.Option(help="Folder of the photos, where it is not in its usual place.")]

@@ -1,0 +1,31 @@
+"""tagsight factors."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagsight.cli.arguments import AsJson, ModelFile
+from tagsight.cli.console import print_json
+from tagsight.files import write_atomically
+from tagsight.pictures.factor_page import render_factors
+from tagsight.storage.model_file import load_model
+from tagsight.tasks.factors import list_factors
+
+
+def run(
+    model: ModelFile,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="HTML page.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Show every tagged and discovered factor: how often it is on, what it goes with, its clearest regions."""
+    trained = load_model(model)
+    factors = list_factors(trained)
+    if output is not None:
+        write_atomically(output, render_factors(trained, factors).encode())
+    if json:
+        print_json([factor.to_json() for factor in factors])
+    elif output is None:
+        for factor in factors:
+            companions = ", ".join(f"{name} {value:+.2f}" for name, value in factor.goes_with)
+            print(f"{factor.kind:9} {factor.name:20} {factor.share:6.1%} of regions   {companions}")

@@ -1,0 +1,185 @@
+"""A collection: photos, their tags, the vocabulary, and what was wrong with the rest.
+
+A reader turns a dataset's files into a `Table` of rows as they are written; `collect` turns any table into a
+`Collection`. One bad row never stops the others: it becomes a `Problem`. What stops is a table with no usable
+photo, and a word used both as noun and as adjective, since the model has one column a word.
+
+A photo listed twice is kept once with the tags of both rows, and reported: two rows of one photo usually come
+from merging lists, and dropping either would lose tags.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from tagsight.data.synonyms import NO_SYNONYMS, Synonyms
+from tagsight.data.vocabulary import Vocabulary, normalise_tag, order_words
+from tagsight.errors import InputError
+
+
+class Problem(NamedTuple):
+    """Something left out, and why."""
+
+    path: Path
+    reason: str
+
+
+class TaggedPhoto(NamedTuple):
+    """A photo that exists, and its tags in the order of the vocabulary."""
+
+    path: Path
+    objects: tuple[str, ...]
+    attributes: tuple[str, ...]
+
+
+class Collection(NamedTuple):
+    """Tagged photos under one folder."""
+
+    name: str
+    root: Path
+    photos: tuple[TaggedPhoto, ...]
+    vocabulary: Vocabulary
+    problems: tuple[Problem, ...]
+
+
+class Row(NamedTuple):
+    """One photo as a dataset's file writes it; ``where`` finds the row again ("line 7")."""
+
+    image: str
+    objects: tuple[str, ...]
+    attributes: tuple[str, ...]
+    where: str
+
+
+class Table(NamedTuple):
+    """What a reader found: rows whose images are relative to ``root``, listed by ``source``.
+
+    ``declared`` is the vocabulary with its order where the dataset states one.
+    """
+
+    source: Path
+    root: Path
+    rows: tuple[Row, ...]
+    declared: Vocabulary = Vocabulary((), ())
+    problems: tuple[Problem, ...] = ()
+
+
+class _Gathered(NamedTuple):
+    path: Path
+    objects: set[str]
+    attributes: set[str]
+
+
+def collect(table: Table, *, name: str, synonyms: Synonyms = NO_SYNONYMS) -> Collection:
+    """Check every row of a table against the disk and the vocabulary."""
+    problems = list(table.problems)
+    gathered = _gather(table, synonyms, problems)
+    if not gathered:
+        raise InputError(_explain_empty(table, problems))
+    vocabulary = Vocabulary(
+        order_words(
+            (word for photo in gathered for word in photo.objects),
+            _normalise(table.declared.objects, synonyms.objects),
+        ),
+        order_words(
+            (word for photo in gathered for word in photo.attributes),
+            _normalise(table.declared.attributes, synonyms.attributes),
+        ),
+    )
+    nouns = {word: rank for rank, word in enumerate(vocabulary.objects)}
+    adjectives = {word: rank for rank, word in enumerate(vocabulary.attributes)}
+    photos = tuple(
+        TaggedPhoto(
+            photo.path,
+            tuple(sorted(photo.objects, key=nouns.__getitem__)),
+            tuple(sorted(photo.attributes, key=adjectives.__getitem__)),
+        )
+        for photo in gathered
+    )
+    _refuse_double_kind(vocabulary, photos)
+    return Collection(name, table.root, photos, vocabulary, tuple(problems))
+
+
+def _gather(table: Table, synonyms: Synonyms, problems: list[Problem]) -> list[_Gathered]:
+    """Keep the rows whose photo exists, one entry a photo; note what is wrong with the others."""
+    root = Path(os.path.realpath(table.root))
+    photos: dict[Path, _Gathered] = {}
+    for row in table.rows:
+        try:
+            _check_text(row)
+            place = place_photo(root, row.image)
+        except InputError as error:
+            problems.append(Problem(_show_path(table.root, row.image), f"{row.where}: {error}"))
+            continue
+        if place in photos:
+            reason = f"{row.where}: listed more than once; the tags of its rows are merged"
+            problems.append(Problem(photos[place].path, reason))
+        photo = photos.setdefault(place, _Gathered(table.root / row.image, set(), set()))
+        photo.objects.update(_normalise(row.objects, synonyms.objects))
+        photo.attributes.update(_normalise(row.attributes, synonyms.attributes))
+    return list(photos.values())
+
+
+def place_photo(root: Path, image: str) -> Path:
+    """Find a photo that a row names, with every link followed; ``root`` must have none left to follow.
+
+    A collection may come from anyone: a name that leads out of its folder is refused, whatever it points to.
+    """
+    if not image.strip():
+        raise InputError("no image name")
+    if PurePath(image).is_absolute():
+        raise InputError(f"absolute path {image!r}; write it relative to the collection's folder")
+    try:
+        place = Path(os.path.realpath(root / image))
+    except ValueError as error:
+        raise InputError(f"{image!r} cannot be a file name") from error
+    if not place.is_relative_to(root):
+        raise InputError(f"{image!r} leads out of the collection's folder")
+    if not os.path.isfile(place):
+        raise InputError("not a file" if os.path.exists(place) else "no such photo")
+    return place
+
+
+def _check_text(row: Row) -> None:
+    for text in (row.image, *row.objects, *row.attributes):
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise InputError(f"{text!r} is not valid Unicode text") from error
+
+
+def _show_path(root: Path, image: str) -> Path:
+    printable = image.encode("utf-8", "backslashreplace").decode("utf-8")
+    return Path(printable) if PurePath(printable).is_absolute() else root / printable
+
+
+def _normalise(words: Iterable[str], synonyms: Mapping[str, str]) -> tuple[str, ...]:
+    tags = (normalise_tag(word) for word in words)
+    return tuple(synonyms.get(tag, tag) for tag in tags if tag)
+
+
+def _refuse_double_kind(vocabulary: Vocabulary, photos: tuple[TaggedPhoto, ...]) -> None:
+    both = sorted(set(vocabulary.objects) & set(vocabulary.attributes))
+    if not both:
+        return
+    word = both[0]
+    noun = next((repr(photo.path.name) for photo in photos if word in photo.objects), "the dataset's own list")
+    adjective = next((repr(photo.path.name) for photo in photos if word in photo.attributes), "the dataset's own list")
+    others = f" (and so are {', '.join(map(repr, both[1:6]))})" if both[1:] else ""
+    raise InputError(
+        f"tag {word!r} is an object in {noun} and an attribute in {adjective}{others}: rename one of the "
+        "two, in the tags or by a synonyms file (from,to,kind) with a line such as "
+        f"'{word},{word} thing,object'"
+    )
+
+
+def _explain_empty(table: Table, problems: list[Problem]) -> str:
+    if not table.rows:
+        first = f" (first problem: {problems[0].path.name!r}: {problems[0].reason})" if problems else ""
+        return f"{str(table.source)!r} lists no photo{first}: give it one entry a photo"
+    first_row = problems[len(table.problems)]
+    return (
+        f"none of the {len(table.rows)} photos in {str(table.source)!r} can be used (first problem: "
+        f"{str(first_row.path)!r}: {first_row.reason}): image names must be relative to {str(table.root)!r}"
+    )

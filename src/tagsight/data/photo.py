@@ -1,0 +1,162 @@
+"""A photo file read as RGB pixels at the scale of analysis.
+
+Files come from anywhere, so whatever a decoder objects to becomes an error that names the file.
+"""
+
+import os
+import stat
+import struct
+import warnings
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+from PIL import ExifTags, Image
+
+from tagsight.errors import InputError, UnreadablePhotoError
+from tagsight.types import Array
+
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
+
+# Where Pillow itself refuses by default (twice its warning level); a 108-megapixel phone photo passes.
+MAX_PIXELS = 2 * 89_478_485
+
+# What Pillow's decoders raise on damaged files. OSError covers truncation and failures of the disk.
+_DECODER_ERRORS = (
+    AttributeError,
+    EOFError,
+    IndexError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+
+
+class Photo(NamedTuple):
+    """A photo at the scale of analysis, and how large it really is."""
+
+    pixels: Array  # (h, w, 3) uint8 RGB
+    size: tuple[int, int]  # (W, H) of the whole photo, upright
+
+
+def read_photo(path: str | os.PathLike[str], *, max_side: int = 500) -> Photo:
+    """Read a photo upright, its longer side at most ``max_side``; smaller photos keep their size.
+
+    Transparent pixels lie on white, of an animation the first frame counts, 16-bit grey keeps its
+    eight high bits. Larger photos are averaged over areas, JPEGs in part already while decoding.
+    """
+    if max_side < 1:
+        raise InputError(f"max_side must be 1 or more, not {max_side}")
+    _check_file(path)
+    loaded = _load(path, max_side)
+    image = _whiten(_reduce(_to_rgb(path, loaded.image), _fit(loaded.size, max_side)))
+    if loaded.orientation not in _UPRIGHT:
+        return Photo(np.array(image), loaded.size)
+    width, height = loaded.size
+    size = (height, width) if loaded.orientation in _SIDEWAYS else (width, height)
+    return Photo(np.array(image.transpose(_UPRIGHT[loaded.orientation])), size)
+
+
+class _Loaded(NamedTuple):
+    image: Image.Image  # as stored; a JPEG perhaps smaller already
+    size: tuple[int, int]  # (W, H) as stored
+    orientation: int
+
+
+def _load(path: str | os.PathLike[str], max_side: int) -> _Loaded:
+    try:
+        with warnings.catch_warnings():
+            # Large is not wrong: MAX_PIXELS decides, not Pillow's warning at half of it.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(path, formats=FORMATS) as image:
+                size = image.size
+                if size[0] * size[1] > MAX_PIXELS:
+                    raise Image.DecompressionBombError(f"{size[0]} x {size[1]} pixels")
+                # A JPEG decodes at 1/2, 1/4 or 1/8 of its size where that is still enough.
+                image.draft(None, _fit(size, max_side))
+                image.load()
+                return _Loaded(image, size, _read_orientation(image))
+    except Image.UnidentifiedImageError as error:
+        raise UnreadablePhotoError(path, f"not a file of a known kind ({', '.join(FORMATS)})") from error
+    except Image.DecompressionBombError as error:
+        raise UnreadablePhotoError(path, f"it says it has more than {MAX_PIXELS:,} pixels") from error
+    except MemoryError as error:
+        raise UnreadablePhotoError(path, "not enough memory to decode it") from error
+    except _DECODER_ERRORS as error:
+        raise UnreadablePhotoError(path, _explain(error)) from error
+
+
+def _check_file(path: str | os.PathLike[str]) -> None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise UnreadablePhotoError(path, _explain(error)) from error
+    if not stat.S_ISREG(status.st_mode):
+        # Opening a pipe would wait for its other end for ever.
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe or a device"
+        raise UnreadablePhotoError(path, f"{kind}, not a file")
+    if status.st_size == 0:
+        raise UnreadablePhotoError(path, "the file is empty")
+
+
+def _explain(error: Exception) -> str:
+    """Say in one line what went wrong; decoders' texts can quote file content."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split()) or type(error).__name__
+
+
+# EXIF orientation -> what turns the stored pixels upright.
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_SIDEWAYS = frozenset({5, 6, 7, 8})
+
+
+def _read_orientation(image: Image.Image) -> int:
+    """Read the EXIF orientation; an EXIF block that cannot be parsed gives none, as viewers treat it.
+
+    A TIFF that Pillow has loaded is upright already, and no longer has the tag.
+    """
+    try:
+        return image.getexif().get(ExifTags.Base.Orientation, 1)
+    except _DECODER_ERRORS:
+        return 1
+
+
+def _fit(size: tuple[int, int], max_side: int) -> tuple[int, int]:
+    scale = min(1.0, max_side / max(size))
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def _to_rgb(path: str | os.PathLike[str], image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
+    if image.mode in ("I", "F"):
+        raise UnreadablePhotoError(
+            path,
+            f"its samples are 32-bit ({image.mode}), which have no agreed white; save it with 8 or 16 bits",
+        )
+    mode = "RGBA" if image.has_transparency_data else "RGB"
+    return image if image.mode == mode else image.convert(mode)
+
+
+def _reduce(image: Image.Image, target: tuple[int, int]) -> Image.Image:
+    return image if image.size == target else image.resize(target, Image.Resampling.BOX)
+
+
+def _whiten(image: Image.Image) -> Image.Image:
+    if image.mode == "RGB":
+        return image
+    return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")

@@ -1,0 +1,64 @@
+"""Keywords inside a photo file: its XMP packet and its IPTC record."""
+
+import struct
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+from PIL import Image, IptcImagePlugin
+from PIL.TiffImagePlugin import TiffImageFile
+
+from tagsight.data.readers.xmp import find_keywords
+from tagsight.errors import InputError
+
+_KEYWORDS = (2, 25)
+_CHARSET = (1, 90)
+_UTF8 = b"\x1b%G"
+_TIFF_XMP = 700
+
+
+def read_embedded(photo: Path) -> list[str]:
+    """Read the keywords of one photo; only its header is read, no pixel is decoded."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(photo) as image:
+                packet = _find_packet(image)
+                iptc = IptcImagePlugin.getiptcinfo(image) or {}
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        LookupError,
+        struct.error,
+        Image.DecompressionBombError,
+    ) as error:
+        raise InputError(f"its keywords cannot be read: {error}") from error
+    return (find_keywords(packet) if packet else []) + decode_iptc(iptc)
+
+
+def decode_iptc(record: Mapping[tuple[int, int], bytes | list[bytes]]) -> list[str]:
+    """Decode keywords (2:25) by the record's charset (1:90).
+
+    Most programs write UTF-8 and many do not say so: undeclared bytes are UTF-8 where they can be, else
+    Latin-1, the older habit.
+    """
+    values = record.get(_KEYWORDS, [])
+    keywords = [values] if isinstance(values, bytes) else values
+    if record.get(_CHARSET) == _UTF8:
+        return [keyword.decode("utf-8", "replace") for keyword in keywords]
+    return [_decode_undeclared(keyword) for keyword in keywords]
+
+
+def _decode_undeclared(keyword: bytes) -> str:
+    try:
+        return keyword.decode("utf-8")
+    except UnicodeDecodeError:
+        return keyword.decode("latin-1")
+
+
+def _find_packet(image: Image.Image) -> bytes:
+    packet = image.info.get("xmp") or image.info.get("XML:com.adobe.xmp") or b""
+    if not packet and isinstance(image, TiffImageFile):
+        packet = image.tag_v2.get(_TIFF_XMP, b"")
+    return packet.encode("utf-8") if isinstance(packet, str) else bytes(packet)

@@ -1,0 +1,50 @@
+"""A folder of photos with ``tags.csv`` or ``tags.jsonl``: tagsight's own format.
+
+``tags.csv`` has the header ``image,objects,attributes``, in any order, lists separated by ``;``;
+``tags.jsonl`` has one object a line with the same keys, lists as JSON lists. One of the two kinds of tag may
+be absent. Image names are relative to the folder of the file.
+"""
+
+from pathlib import Path
+
+from tagsight.data.collection import Problem, Row, Table
+from tagsight.data.readers.reader import Options, Reader
+from tagsight.data.readers.rows import find_table, is_table, make_rows, read_image, read_records, read_tags
+from tagsight.data.textfiles import Record
+from tagsight.errors import InputError
+
+COLUMNS = ("image", "objects", "attributes")
+
+
+def read(path: Path, options: Options) -> Table:
+    """Read the table beside the photos."""
+    del options
+    source = find_table(path, "tags")
+    table = read_records(source)
+    if table.columns and ("image" not in table.columns or not {"objects", "attributes"} & set(table.columns)):
+        raise InputError(
+            f"{str(source)!r} has the columns {', '.join(map(repr, table.columns))}: it must have {','.join(COLUMNS)}"
+        )
+    rows = make_rows(source, table, _make_row)
+    ignored = tuple(
+        Problem(source, f"column {column!r} is not read; only {', '.join(COLUMNS)} are")
+        for column in table.columns
+        if column not in COLUMNS
+    )
+    return Table(source, source.parent, rows.rows, problems=ignored + rows.problems)
+
+
+def _make_row(record: Record) -> Row:
+    return Row(
+        read_image(record, "image"),
+        read_tags(record, "objects"),
+        read_tags(record, "attributes"),
+        record.where,
+    )
+
+
+def _fits(path: Path) -> bool:
+    return is_table(path, "tags")
+
+
+READER = Reader("tags.csv or tags.jsonl", _fits, read)

@@ -1,0 +1,82 @@
+"""Rows of a table file that has one photo a record: what folder and imagefolder share."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tagsight.data.collection import Problem, Row
+from tagsight.data.jsonvalues import is_words
+from tagsight.data.textfiles import Fault, Record, Records, read_csv, read_jsonl
+from tagsight.errors import InputError
+
+READ_BY_SUFFIX: dict[str, Callable[[Path], Records]] = {".csv": read_csv, ".jsonl": read_jsonl}
+
+
+class Rows(NamedTuple):
+    """The rows that could be read, and the problems of the others."""
+
+    rows: tuple[Row, ...]
+    problems: tuple[Problem, ...]
+
+
+def find_table(path: Path, stem: str) -> Path:
+    """Find ``stem``.csv or ``stem``.jsonl: the path itself, or the one of the two in the folder."""
+    if path.is_file():
+        return path
+    candidates = [path / f"{stem}{suffix}" for suffix in READ_BY_SUFFIX]
+    found = [candidate for candidate in candidates if candidate.is_file()]
+    if not found:
+        raise InputError(f"no {stem}.csv or {stem}.jsonl in {str(path)!r}: add one")
+    if len(found) > 1:
+        raise InputError(f"{str(path)!r} has both {stem}.csv and {stem}.jsonl: remove one, or give its path")
+    return found[0]
+
+
+def is_table(path: Path, stem: str) -> bool:
+    """Tell whether the path is, or holds, ``stem``.csv or ``stem``.jsonl."""
+    names = {f"{stem}{suffix}" for suffix in READ_BY_SUFFIX}
+    return path.name in names if path.is_file() else any((path / name).is_file() for name in names)
+
+
+def read_records(path: Path) -> Records:
+    """Read a table file by its suffix."""
+    if path.suffix.lower() not in READ_BY_SUFFIX:
+        raise InputError(f"{str(path)!r} is neither .csv nor .jsonl: convert it to one of the two")
+    return READ_BY_SUFFIX[path.suffix.lower()](path)
+
+
+def make_rows(source: Path, table: Records, make_row: Callable[[Record], Row]) -> Rows:
+    """Make a row of every record; a record that ``make_row`` refuses becomes a problem."""
+    rows: list[Row] = []
+    faults: list[Fault] = list(table.faults)
+    for record in table.records:
+        try:
+            rows.append(make_row(record))
+        except InputError as error:
+            faults.append(Fault(record.where, str(error)))
+    return Rows(tuple(rows), report_faults(source, faults))
+
+
+def report_faults(source: Path, faults: Iterable[Fault]) -> tuple[Problem, ...]:
+    """Turn the bad lines of a file into problems."""
+    return tuple(Problem(source, f"{fault.where}: {fault.reason}") for fault in faults)
+
+
+def read_image(record: Record, key: str) -> str:
+    """Read the photo's name from a record."""
+    image = record.values.get(key)
+    if not isinstance(image, str) or not image.strip():
+        raise InputError(f"{key!r} is {image!r}, not the name of a photo")
+    return image
+
+
+def read_tags(record: Record, key: str) -> tuple[str, ...]:
+    """Read a list of tags: a JSON list of strings, or one string separated by semicolons."""
+    value: Any = record.values.get(key)
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return tuple(value.split(";"))
+    if is_words(value):
+        return tuple(value)
+    raise InputError(f"{key!r} is {value!r}, not a list of words")

@@ -1,0 +1,84 @@
+"""What a collection holds, counted: the data behind ``tagsight inspect``."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tagsight.data.collection import Collection, Problem, TaggedPhoto
+from tagsight.data.listing import list_photos
+
+RARE_BELOW = 5
+"""A tag on fewer photos than this has hardly anything to be learned from."""
+
+
+class TagCount(NamedTuple):
+    """On how many photos a tag is."""
+
+    name: str
+    photos: int
+
+
+class Summary(NamedTuple):
+    """Counts of one collection; tags in the order of its vocabulary."""
+
+    name: str
+    root: Path
+    photos: int
+    objects: tuple[TagCount, ...]
+    attributes: tuple[TagCount, ...]
+    objects_per_photo: float
+    attributes_per_photo: float
+    rare_below: int
+    rare: tuple[str, ...]
+    untagged: tuple[Path, ...]
+    unlisted: tuple[Path, ...]
+    problems: tuple[Problem, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the same record in what JSON has: dicts, lists, strings and numbers."""
+        return self._asdict() | {
+            "root": str(self.root),
+            "objects": [count._asdict() for count in self.objects],
+            "attributes": [count._asdict() for count in self.attributes],
+            "rare": list(self.rare),
+            "untagged": [str(path) for path in self.untagged],
+            "unlisted": [str(path) for path in self.unlisted],
+            "problems": [{"path": str(problem.path), "reason": problem.reason} for problem in self.problems],
+        }
+
+
+def summarise(collection: Collection, *, rare_below: int = RARE_BELOW) -> Summary:
+    """Count a collection's photos and tags, and find the photos on disk that it does not list.
+
+    ``unlisted`` also holds the photos of a dataset's other splits, where they share the folder.
+    """
+    photos = collection.photos
+    objects = _count(collection.vocabulary.objects, (photo.objects for photo in photos))
+    attributes = _count(collection.vocabulary.attributes, (photo.attributes for photo in photos))
+    listing = list_photos(collection.root)
+    return Summary(
+        name=collection.name,
+        root=collection.root,
+        photos=len(photos),
+        objects=objects,
+        attributes=attributes,
+        objects_per_photo=sum(count.photos for count in objects) / len(photos),
+        attributes_per_photo=sum(count.photos for count in attributes) / len(photos),
+        rare_below=rare_below,
+        rare=tuple(count.name for count in objects + attributes if count.photos < rare_below),
+        untagged=tuple(photo.path for photo in photos if not photo.objects and not photo.attributes),
+        unlisted=_find_unlisted(photos, listing.photos),
+        problems=collection.problems + listing.problems,
+    )
+
+
+def _count(vocabulary: tuple[str, ...], tags: Iterable[tuple[str, ...]]) -> tuple[TagCount, ...]:
+    counts = Counter(word for words in tags for word in words)
+    return tuple(TagCount(word, counts[word]) for word in vocabulary)
+
+
+def _find_unlisted(photos: tuple[TaggedPhoto, ...], on_disk: tuple[Path, ...]) -> tuple[Path, ...]:
+    listed = {os.path.realpath(photo.path) for photo in photos}
+    return tuple(path for path in on_disk if os.path.realpath(path) not in listed)

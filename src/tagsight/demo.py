@@ -1,0 +1,85 @@
+"""The demo: render photos, learn from their tags, look at unseen ones, compare with the truth, show it."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tagsight.data.photo import read_photo
+from tagsight.data.readers import open_collection
+from tagsight.data.synthetic import read_truth, render_collection
+from tagsight.evaluation.rendered import Look, RenderedScores, score_rendered
+from tagsight.features.extract import extract
+from tagsight.files import write_atomically
+from tagsight.pictures.curve import draw_curve
+from tagsight.pictures.factor_page import inline_jpeg, open_templates
+from tagsight.pictures.overlay import encode_jpeg, paint_overlay
+from tagsight.storage.model_file import load_model, save_model
+from tagsight.tasks.annotate import FoundObject, annotate_photo
+from tagsight.tasks.factors import list_factors
+from tagsight.tasks.segment import segment_objects
+from tagsight.trained import TrainedModel, look_at
+from tagsight.training import Report, TrainOptions, train
+
+SHOWN = 18  # test photos on the page
+
+
+def run_demo(folder: Path, *, n_photos: int, seed: int, report: Report) -> tuple[Path, RenderedScores]:
+    """Leave photos, model and page in `folder`; return the page and the scores."""
+    photos = folder / "photos"
+    if photos.exists():
+        shutil.rmtree(photos)
+    report("rendering photos", 0, 1)
+    render_collection(photos, n_photos=n_photos, seed=seed)
+    report("rendering photos", 1, 1)
+    save_model(train(open_collection(photos / "train"), TrainOptions(seed=seed), report).model, folder / "demo.model")
+    model = load_model(folder / "demo.model")
+    truth = read_truth(photos)
+    unseen = [photo for photo in truth.photos if photo.split == "test"]
+    described = list(extract([photos / photo.image for photo in unseen], model.recipe).load())
+    looks = [Look(*parts) for parts in zip(unseen, described, look_at(model, described), strict=True)]
+    scores = score_rendered(model, photos, truth, looks)
+    page = folder / "index.html"
+    write_atomically(page, render_page(model, photos, looks, scores).encode())
+    return page, scores
+
+
+def render_page(model: TrainedModel, photos: Path, looks: list[Look], scores: RenderedScores) -> str:
+    """HTML that stands alone."""
+    names = ("background", *model.vocabulary.objects)
+    share = scores.confusion / np.maximum(scores.confusion.sum(axis=1, keepdims=True), 1)
+    factors = list_factors(model)
+    pictures = [[inline_jpeg(exemplar.jpeg) for exemplar in row] for row in model.exemplars]
+    return (
+        open_templates()
+        .get_template("demo.html")
+        .render(
+            model=model,
+            scores=scores,
+            names=names,
+            iou=dict(zip(names, (100 * scores.iou).tolist(), strict=True)),
+            confusion=list(zip(names, (100 * share).round().astype(int).tolist(), strict=True)),
+            hidden=f"free-{scores.hidden_factor + 1}",
+            curve=draw_curve(model.training.bound),
+            shown=[show_photo(model, photos, look) for look in looks[:SHOWN]],
+            factors=list(zip(factors, pictures, strict=True)),
+        )
+    )
+
+
+def show_photo(model: TrainedModel, photos: Path, look: Look) -> dict[str, Any]:
+    """A test photo with what was found beside what is there."""
+    mask = segment_objects(look.photo, look.posterior)
+    pixels = read_photo(photos / look.truth.image).pixels
+    found = annotate_photo(model, look.photo, look.posterior, n_objects=len(look.truth.instances), n_attributes=3)
+    return {
+        "picture": inline_jpeg(encode_jpeg(paint_overlay(pixels, mask, model.vocabulary.objects))),
+        "found": [say(one) for one in found],
+        "truth": [f"{one.object}: {', '.join(one.attributes)}" for one in look.truth.instances],
+    }
+
+
+def say(found: FoundObject) -> str:
+    """horse: furry, brown."""
+    return f"{found.name}: {', '.join(attribute.name for attribute in found.attributes)}"

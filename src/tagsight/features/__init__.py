@@ -1,0 +1,1 @@
+"""Regions to vectors."""

@@ -1,0 +1,153 @@
+"""The `classic` description of a region, the paper's: Fisher vector of colour SIFT, beside its colours.
+
+A photo gives dense descriptors (`sift`), projected to 64 numbers; a mixture of 256 Gaussians over them gives
+each region a Fisher vector of 2 * 256 * 64 = 32,768 numbers (`fisher`), projected to 512. Its vector is
+
+    [ w_fisher u(projected Fisher vector), w_colour sqrt(Lab histogram) ],    u(v) = v / |v|,
+
+512 numbers each: blocks of unit length before their weights, as in `deep`. A descriptor counts in a region
+by the pixels of its 5 x 5 cell that lie there, so the smallest region has some.
+
+Both projections and the mixture are learned from training photos. Nearly all of the codebook is the
+projection of Fisher vectors; its numbers are rounded to float16 when learned and stored so, 34 MB.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from tagsight.errors import InputError
+from tagsight.features.codebook import Mixture, Projection, learn_mixture, learn_projection, project
+from tagsight.features.colour import count_colours
+from tagsight.features.fisher import encode_regions
+from tagsight.features.pooling import weigh_cells
+from tagsight.features.sift import Descriptors, describe_points
+from tagsight.types import Array
+
+DESCRIPTOR_LENGTH = 64
+COMPONENTS = 256
+FISHER_LENGTH = 512
+FISHER_WEIGHT = 1.0
+COLOUR_WEIGHT = 1.0
+
+# What codebooks are learned from.
+PHOTOS = 300
+DESCRIPTORS = 120_000
+REGIONS = 4_000
+
+
+class ClassicCodebook(NamedTuple):
+    """Everything learned, as plain arrays."""
+
+    descriptors: Projection  # 384 -> 64
+    mixture: Mixture  # 256 Gaussians in 64 dimensions
+    fisher: Projection  # 32,768 -> 512
+
+    def arrays(self) -> dict[str, Array]:
+        """The arrays to store, by names such as `mixture.means`."""
+        arrays = {
+            f"{part}.{name}": array
+            for part, record in self._asdict().items()
+            for name, array in record._asdict().items()
+        }
+        return arrays | {"fisher.basis": self.fisher.basis.astype(np.float16)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
+        """The codebook that gave these `arrays`, exactly."""
+        return cls(
+            Projection(*_pick(arrays, "descriptors", Projection._fields)),
+            Mixture(*_pick(arrays, "mixture", Mixture._fields)),
+            Projection(*_pick(arrays, "fisher", Projection._fields)),
+        )
+
+
+def _pick(arrays: Mapping[str, Array], part: str, names: tuple[str, ...]) -> list[Array]:
+    return [arrays[f"{part}.{name}"].astype(np.float32) for name in names]
+
+
+def choose_photos(count: int, *, seed: int) -> Array:
+    """Which of `count` training photos to learn a codebook from: at most `PHOTOS` of them, in order."""
+    return np.sort(np.random.default_rng(seed).permutation(count)[:PHOTOS])
+
+
+def learn_codebook(photos: Iterable[tuple[Array, Array]], *, seed: int) -> ClassicCodebook:
+    """Learn from photos as pairs of RGB pixels (h, w, 3) uint8 and region labels (h, w).
+
+    The photos are gone through twice and kept in memory meanwhile: give those of `choose_photos`. BLAS is
+    held to one thread, for sums split among more round differently.
+    """
+    photos = list(photos)
+    if not photos:
+        raise InputError("no photos to learn a codebook from; give one or more")
+    rng = np.random.default_rng(seed)
+    with threadpool_limits(limits=1, user_api="blas"):
+        descriptors, mixture = _learn_descriptors(_sample_descriptors(photos, rng), seed)
+        fisher = learn_projection(_sample_fisher_vectors(photos, descriptors, mixture, rng), FISHER_LENGTH)
+    rounded = fisher.basis.astype(np.float16).astype(np.float32)
+    return ClassicCodebook(descriptors, mixture, fisher._replace(basis=rounded))
+
+
+def describe_regions(pixels: Array, labels: Array, codebook: ClassicCodebook) -> Array:
+    """(R, 1024) float32: the vectors of the regions of `labels` (h, w) on RGB `pixels` (h, w, 3) uint8.
+
+    Run it under one BLAS thread: the products are small, and a second one that waits for work tripled the
+    processor time.
+    """
+    colours = count_colours(pixels, labels)
+    points = describe_points(pixels)
+    vectors = _encode(points, _weigh_points(points, labels), codebook.descriptors, codebook.mixture)
+    texture = project(vectors, codebook.fisher)
+    texture /= np.maximum(np.linalg.norm(texture, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return np.hstack([np.float32(FISHER_WEIGHT) * texture, np.float32(COLOUR_WEIGHT) * np.sqrt(colours)])
+
+
+def _weigh_points(points: Descriptors, labels: Array) -> sparse.csr_array:
+    """(R, rows * columns): the share of each grid point's cell in each region."""
+    return weigh_cells(labels, len(points.rows), len(points.columns), interpolation="nearest")
+
+
+def _encode(points: Descriptors, weights: sparse.csr_array, projection: Projection, mixture: Mixture) -> Array:
+    """Fisher vectors of the regions of `weights`; all scales of a point count alike."""
+    scales, _, _, length = points.values.shape
+    vectors = project(points.values.reshape(-1, length), projection)
+    return encode_regions(vectors, sparse.csr_array(sparse.hstack([weights / scales] * scales)), mixture)
+
+
+def _learn_descriptors(sample: Array, seed: int) -> tuple[Projection, Mixture]:
+    projection = learn_projection(sample, DESCRIPTOR_LENGTH)
+    # The sample is centred now, so the basis alone projects it.
+    return projection, learn_mixture(sample @ projection.basis, COMPONENTS, seed=seed)
+
+
+def _sample_descriptors(photos: list[tuple[Array, Array]], rng: np.random.Generator) -> Array:
+    share = -(-DESCRIPTORS // len(photos))
+    chosen = []
+    for pixels, _ in photos:
+        values = describe_points(pixels).values
+        values = values.reshape(-1, values.shape[-1])
+        chosen.append(values[_draw(len(values), share, rng)])
+    return np.concatenate(chosen)
+
+
+def _sample_fisher_vectors(
+    photos: list[tuple[Array, Array]], projection: Projection, mixture: Mixture, rng: np.random.Generator
+) -> Array:
+    """A row a region: some of every photo's, written in place for they come by half of a gigabyte."""
+    share = -(-REGIONS // len(photos))
+    chosen = [_draw(int(labels.max()) + 1, share, rng) for _, labels in photos]
+    ends = np.cumsum([len(regions) for regions in chosen])
+    vectors = np.empty((ends[-1], 2 * mixture.means.size), np.float32)
+    for (pixels, labels), regions, end in zip(photos, chosen, ends, strict=True):
+        points = describe_points(pixels)
+        weights = _weigh_points(points, labels)[regions]
+        vectors[end - len(regions) : end] = _encode(points, weights, projection, mixture)
+    return vectors
+
+
+def _draw(count: int, size: int, rng: np.random.Generator) -> Array:
+    """At most `size` of `count` indices, in order."""
+    return np.sort(rng.choice(count, min(count, size), replace=False))

@@ -1,0 +1,154 @@
+"""EfficientNet-Lite0 as a fully convolutional ONNX graph, from a PyTorch state dict.
+
+    image (1, 3, H, W), RGB, (x - 127) / 128
+      -> stem: 3x3 convolution, stride 2, 32 channels
+      -> 16 inverted residual blocks: expand 1x1, depthwise k x k, project 1x1 (no activation), skip
+      -> s16: what block 10 gives, 112 channels, stride 16
+      -> s32: what block 15 gives, 320 channels, stride 32
+      -> head: 1x1 convolution, 1280 channels, stride 32
+      -> logits (only on request): spatial mean, then the ImageNet classifier
+
+Every activation is relu6. H and W are free. Padding is TensorFlow's SAME: of an even side with stride 2
+the extra row or column goes to the end, so a plain symmetric padding would shift every map.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from tagsight.types import Array
+
+MAP_NAMES = ("s16", "s32", "head")
+
+_BATCH_NORM_EPSILON = 1e-3
+_OPSET = 13
+_IR_VERSION = 8
+
+
+class _Block(NamedTuple):
+    stride: int
+    skip: bool
+
+
+_PLAIN, _DOWN, _RESIDUAL = _Block(1, False), _Block(2, False), _Block(1, True)
+_BLOCKS = (
+    _PLAIN,
+    *(_DOWN, _RESIDUAL),
+    *(_DOWN, _RESIDUAL),
+    *(_DOWN, _RESIDUAL, _RESIDUAL),
+    *(_PLAIN, _RESIDUAL, _RESIDUAL),
+    *(_DOWN, _RESIDUAL, _RESIDUAL, _RESIDUAL),
+    _PLAIN,
+)
+_MAP_AFTER_BLOCK = {10: "s16", 15: "s32"}
+
+
+def build_model(weights: dict[str, Array], *, logits: bool = False) -> onnx.ModelProto:
+    """The graph above, batch norm folded; outputs MAP_NAMES, and `logits` (1, 1000) on request."""
+    graph = _Graph(weights)
+    x = graph.convolve("image", "_conv_stem", "_bn0", stride=2)
+    for index, block in enumerate(_BLOCKS):
+        x = _add_block(graph, x, index, block)
+    graph.convolve(x, "_conv_head", "_bn1", output="head")
+    if logits:
+        _add_classifier(graph, "head")
+    return graph.finish([*MAP_NAMES, "logits"] if logits else list(MAP_NAMES))
+
+
+def fold_batch_norm(weights: dict[str, Array], convolution: str, norm: str) -> tuple[Array, Array]:
+    """Kernel and bias of the one convolution equal to convolution then batch norm.
+
+    gamma (w * x - mu) / sqrt(var + eps) + b  =  (g w) * x + (b - g mu),   g = gamma / sqrt(var + eps)
+    """
+    gamma, shift, mean, var = (
+        weights[f"{norm}.{part}"].astype(np.float64) for part in ("weight", "bias", "running_mean", "running_var")
+    )
+    gain = gamma / np.sqrt(var + _BATCH_NORM_EPSILON)
+    kernel = weights[f"{convolution}.weight"] * gain[:, None, None, None]
+    return kernel.astype(np.float32), (shift - gain * mean).astype(np.float32)
+
+
+def _add_block(graph: "_Graph", x: str, index: int, block: _Block) -> str:
+    name = f"_blocks.{index}"
+    expands = f"{name}._expand_conv.weight" in graph.weights
+    y = graph.convolve(x, f"{name}._expand_conv", f"{name}._bn0") if expands else x
+    y = graph.convolve(y, f"{name}._depthwise_conv", f"{name}._bn1", stride=block.stride, depthwise=True)
+    output = _MAP_AFTER_BLOCK.get(index, f"{name}.output")
+    projected = f"{name}.projected" if block.skip else output
+    y = graph.convolve(y, f"{name}._project_conv", f"{name}._bn2", relu6=False, output=projected)
+    return graph.add("Add", [y, x], output) if block.skip else y
+
+
+def _add_classifier(graph: "_Graph", head: str) -> None:
+    pooled = graph.add("GlobalAveragePool", [head], "pooled")
+    flat = graph.add("Flatten", [pooled], "flat", axis=1)
+    kernel = graph.store("_fc.weight", graph.weights["_fc.weight"])
+    bias = graph.store("_fc.bias", graph.weights["_fc.bias"])
+    graph.add("Gemm", [flat, kernel, bias], "logits", transB=1)
+
+
+class _Graph:
+    """Nodes and stored tensors on their way into an ONNX model."""
+
+    def __init__(self, weights: dict[str, Array]):
+        self.weights = weights
+        self._nodes: list[onnx.NodeProto] = []
+        self._stored: list[onnx.TensorProto] = []
+        self._zero = self.store("zero", np.float32(0))
+        self._six = self.store("six", np.float32(6))
+
+    def store(self, name: str, values: Any) -> str:
+        self._stored.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        self._nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
+        return output
+
+    def convolve(
+        self,
+        x: str,
+        convolution: str,
+        norm: str,
+        *,
+        stride: int = 1,
+        depthwise: bool = False,
+        relu6: bool = True,
+        output: str | None = None,
+    ) -> str:
+        kernel, bias = fold_batch_norm(self.weights, convolution, norm)
+        output = output or f"{convolution}.output"
+        linear = f"{convolution}.linear" if relu6 else output
+        self.add(
+            "Conv",
+            [x, self.store(f"{convolution}.kernel", kernel), self.store(f"{convolution}.bias", bias)],
+            linear,
+            kernel_shape=kernel.shape[2:],
+            strides=[stride, stride],
+            group=len(kernel) if depthwise else 1,
+            auto_pad="SAME_UPPER",
+        )
+        return self.add("Clip", [linear, self._zero, self._six], output) if relu6 else linear
+
+    def finish(self, outputs: list[str]) -> onnx.ModelProto:
+        image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, "height", "width"])
+        graph = helper.make_graph(
+            self._nodes,
+            "efficientnet_lite0",
+            [image],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, _shape(name)) for name in outputs],
+            self._stored,
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)])
+        model.ir_version = _IR_VERSION
+        onnx.checker.check_model(model, full_check=True)
+        return model
+
+
+def _shape(output: str) -> list[int | str]:
+    channels = {"s16": 112, "s32": 320, "head": 1280}
+    if output == "logits":
+        return [1, 1000]
+    return [1, channels[output], f"{output}_rows", f"{output}_columns"]

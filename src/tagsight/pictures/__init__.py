@@ -1,0 +1,1 @@
+"""Answers -> pictures and pages to look at."""

@@ -1,0 +1,25 @@
+"""A page that shows every factor by its clearest regions."""
+
+from base64 import b64encode
+
+from jinja2 import Environment, PackageLoader
+
+from tagsight.tasks.factors import Factor
+from tagsight.trained import TrainedModel
+
+
+def render_factors(model: TrainedModel, factors: list[Factor]) -> str:
+    """HTML that stands alone: pictures are inside, names are escaped."""
+    template = open_templates().get_template("factors.html")
+    pictures = [[inline_jpeg(exemplar.jpeg) for exemplar in row] for row in model.exemplars]
+    return template.render(factors=list(zip(factors, pictures, strict=True)), n_photos=model.training.n_photos)
+
+
+def open_templates() -> Environment:
+    """The package's templates; whatever is put into them is escaped."""
+    return Environment(loader=PackageLoader("tagsight.pictures"), autoescape=True, trim_blocks=True)
+
+
+def inline_jpeg(content: bytes) -> str:
+    """A JPEG as an address that needs no file."""
+    return "data:image/jpeg;base64," + b64encode(content).decode()

@@ -1,0 +1,116 @@
+"""Name the objects of a photo and describe each with its own attributes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tagsight.errors import InputError
+from tagsight.features.described import DescribedPhoto
+from tagsight.regions import find_boxes
+from tagsight.trained import RegionPosterior, TrainedModel
+from tagsight.types import Array, Floats
+
+Box = tuple[int, int, int, int]  # x0, y0, x1, y1 in the whole photo; the end is exclusive
+
+
+class Attribute(NamedTuple):
+    """An adjective and the probability that it applies."""
+
+    name: str
+    score: float
+
+
+class FoundObject(NamedTuple):
+    """An object, where it is clearest, and what it is like there."""
+
+    name: str
+    score: float
+    region: int
+    box: Box
+    attributes: tuple[Attribute, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `annotate --json` prints it."""
+        return {**self._asdict(), "attributes": [attribute._asdict() for attribute in self.attributes]}
+
+
+def annotate_photo(
+    model: TrainedModel,
+    photo: DescribedPhoto,
+    posterior: RegionPosterior,
+    *,
+    n_objects: int = 2,
+    n_attributes: int = 5,
+    threshold: float = 0.0,
+) -> tuple[FoundObject, ...]:
+    """The most probable objects, each with the most probable attributes of the region where it is clearest."""
+    score = posterior.objects.max(axis=0)
+    best = np.argsort(-score, kind="stable")[:n_objects]
+    found = [describe_region(model, photo, posterior, int(o), n_attributes, threshold) for o in best]
+    return tuple(one for one in found if one.score >= threshold)
+
+
+def describe_object(
+    model: TrainedModel,
+    photo: DescribedPhoto,
+    posterior: RegionPosterior,
+    name: str,
+    *,
+    box: Box | None = None,
+    n_attributes: int = 5,
+    threshold: float = 0.0,
+) -> FoundObject:
+    """A named object where it is clearest, among the regions mostly inside `box` if one is given."""
+    if name not in model.vocabulary.objects:
+        known = ", ".join(model.vocabulary.objects)
+        raise InputError(f"the model does not know the object {name!r}; it knows {known}")
+    o = model.vocabulary.objects.index(name)
+    allowed = None if box is None else regions_inside(photo, box)
+    return describe_region(model, photo, posterior, o, n_attributes, threshold, allowed)
+
+
+def describe_region(
+    model: TrainedModel,
+    photo: DescribedPhoto,
+    posterior: RegionPosterior,
+    o: int,
+    n_attributes: int,
+    threshold: float,
+    allowed: Array | None = None,
+) -> FoundObject:
+    """Object `o` at the region where it is most probable, with that region's attributes."""
+    score = posterior.objects[:, o] if allowed is None else np.where(allowed, posterior.objects[:, o], -1.0)
+    region = int(np.argmax(score))
+    ranked = np.argsort(-posterior.attributes[region], kind="stable")[:n_attributes]
+    attributes = [Attribute(model.vocabulary.attributes[a], float(posterior.attributes[region, a])) for a in ranked]
+    return FoundObject(
+        model.vocabulary.objects[o],
+        float(posterior.objects[region, o]),
+        region,
+        scale_boxes(photo)[region],
+        tuple(attribute for attribute in attributes if attribute.score >= threshold),
+    )
+
+
+def regions_inside(photo: DescribedPhoto, box: Box) -> Array:
+    """(R,) whether at least half of each region lies inside `box`; the one most inside, if none does."""
+    x0, y0, x1, y1 = box
+    width, height = photo.size
+    if not (0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
+        raise InputError(f"box {x0},{y0},{x1},{y1} does not fit a photo of {width} x {height} pixels")
+    h, w = photo.labels.shape
+    rows = (np.arange(h) + 0.5) * height / h
+    columns = (np.arange(w) + 0.5) * width / w
+    inside = ((rows >= y0) & (rows < y1))[:, None] & ((columns >= x0) & (columns < x1))
+    share: Floats = np.bincount(photo.labels.ravel(), inside.ravel()) / np.bincount(photo.labels.ravel())
+    return share >= min(0.5, float(share.max()))
+
+
+def scale_boxes(photo: DescribedPhoto) -> list[Box]:
+    """Boxes of the regions in the whole photo."""
+    h, w = photo.labels.shape
+    width, height = photo.size
+    return [
+        (x0 * width // w, y0 * height // h, -(-x1 * width // w), -(-y1 * height // h))
+        for x0, y0, x1, y1 in find_boxes(photo.labels).tolist()
+    ]

@@ -1,0 +1,210 @@
+"""From a collection of tagged photos to a trained model."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from tagsight.calibration import UNCALIBRATED, Calibration, fit_calibration
+from tagsight.data.collection import Collection, Problem
+from tagsight.data.photo import read_photo
+from tagsight.data.vocabulary import tag_matrix
+from tagsight.engine.inference import Learned, NewPhotos, infer_photos
+from tagsight.errors import InputError, UnreadablePhotoError
+from tagsight.estimator import StackedIBP
+from tagsight.exemplars import pick_exemplars
+from tagsight.features.classic import choose_photos, learn_codebook
+from tagsight.features.codebook import Projection, learn_projection
+from tagsight.features.described import N_REGIONS, DescribedPhoto
+from tagsight.features.describer import Recipe
+from tagsight.features.extract import Extraction, extract
+from tagsight.regions import segment_photo
+from tagsight.trained import Stacked, TrainedModel, Training, stack_photos
+from tagsight.types import Array
+
+LENGTH = 256  # of a region's vector after projection
+SAMPLE = 20_000  # regions the projection is learned from
+HELD_OUT = 0.2  # of the photos, to calibrate on
+FEWEST_TO_HOLD_OUT = 50  # photos below which nothing is held out
+
+Report = Callable[[str, int, int], None]  # stage, done, of how many (0: unknown)
+
+
+class TrainOptions(NamedTuple):
+    """What a user may choose."""
+
+    features: str = "deep"
+    n_free: int = 20
+    coupling: float = 1.0
+    affinity: float = 1.0
+    n_regions: int = N_REGIONS
+    seed: int = 0
+    n_workers: int | None = None
+
+
+class Outcome(NamedTuple):
+    """A trained model, and the photos that could not be used."""
+
+    model: TrainedModel
+    problems: tuple[Problem, ...]
+    seconds: dict[str, float]  # of each stage
+
+
+def stay_silent(stage: str, done: int, total: int) -> None:
+    """For when no one asked to be told."""
+
+
+def train(collection: Collection, options: TrainOptions, report: Report = stay_silent) -> Outcome:
+    """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
+    clock = _Clock()
+    with clock.stage("codebook"):
+        recipe = _make_recipe(collection, options, report)
+    with clock.stage("features"):
+        extraction = _describe(collection, recipe, options, report)
+    with clock.stage("projection"):
+        photos = list(extraction.load())
+        projection = _learn_projection(photos, options.seed)
+        stacked = stack_photos(photos, projection)
+    tagged = {photo.path: photo for photo in collection.photos}
+    tags = tag_matrix([tagged[path] for path in extraction.photos], collection.vocabulary)
+    with clock.stage("calibration"):
+        objects, attributes = _calibrate(stacked, tags, collection, options, report)
+    with clock.stage("model"):
+        model = _fit(stacked, tags, collection, options, report, "learning")
+    with clock.stage("examples"):
+        learned = model._learned
+        allowed = np.hstack([tags, np.ones((len(tags), options.n_free), np.uint8)])
+        seen = infer_photos(learned, NewPhotos(*stacked, allowed))
+        exemplars = pick_exemplars(seen.log_odds, stacked.groups, extraction.photos, photos)
+    training = Training(len(photos), options.seed, tuple(model.bound_))
+    return Outcome(
+        TrainedModel(
+            collection.vocabulary,
+            recipe,
+            options.n_regions,
+            projection,
+            learned,
+            objects,
+            attributes,
+            exemplars,
+            training,
+        ),
+        extraction.problems,
+        clock.seconds,
+    )
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start
+
+
+def _make_recipe(collection: Collection, options: TrainOptions, report: Report) -> Recipe:
+    if options.features != "classic":
+        return Recipe(options.features)
+    pick = choose_photos(len(collection.photos), seed=options.seed)
+    paths = [collection.photos[i].path for i in pick]
+
+    def read() -> Iterator[tuple[Array, Array]]:
+        for number, path in enumerate(paths):
+            report("learning the codebook", number, len(paths))
+            try:
+                pixels = read_photo(path).pixels
+            except UnreadablePhotoError:
+                continue  # reported by the extraction, which meets it too
+            yield pixels, segment_photo(pixels, options.n_regions).labels
+
+    return Recipe("classic", learn_codebook(read(), seed=options.seed))
+
+
+def _describe(collection: Collection, recipe: Recipe, options: TrainOptions, report: Report) -> Extraction:
+    paths = [photo.path for photo in collection.photos]
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        report("describing photos", done, len(paths))
+
+    extraction = extract(paths, recipe, n_regions=options.n_regions, n_workers=options.n_workers, on_photo=count)
+    if not extraction.photos:
+        first = extraction.problems[0]
+        raise InputError(f"none of the {len(paths)} photos can be read (first: {first.path.name!r}: {first.reason})")
+    return extraction
+
+
+def _learn_projection(photos: list[DescribedPhoto], seed: int) -> Projection:
+    """Principal components of a seeded sample of regions, evenly from all photos."""
+    rng = np.random.default_rng(seed)
+    share = min(1.0, SAMPLE / sum(len(photo.features) for photo in photos))
+    picked = [photo.features[rng.random(len(photo.features)) < share] for photo in photos]
+    sample = np.concatenate(picked).astype(np.float32)
+    return learn_projection(sample, min(LENGTH, sample.shape[1]))
+
+
+def _fit(
+    stacked: Stacked, tags: Array, collection: Collection, options: TrainOptions, report: Report, stage: str
+) -> StackedIBP:
+    vocabulary = collection.vocabulary
+    model = StackedIBP(
+        len(vocabulary.objects),
+        len(vocabulary.attributes),
+        options.n_free,
+        coupling=options.coupling,
+        affinity=options.affinity,
+        seed=options.seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the report shows the bound's curve
+        return model.fit(
+            stacked.X,
+            tags,
+            groups=stacked.groups,
+            edges=stacked.edges.pairs,
+            edge_weights=stacked.edges.weight,
+            on_sweep=lambda sweep: report(stage, sweep.number, model.max_sweeps),
+        )
+
+
+def _calibrate(
+    stacked: Stacked, tags: Array, collection: Collection, options: TrainOptions, report: Report
+) -> tuple[Calibration, Calibration]:
+    """Fit a model to most photos and compare what it says of the others with their tags."""
+    if len(tags) < FEWEST_TO_HOLD_OUT:
+        return UNCALIBRATED, UNCALIBRATED
+    held_out = np.random.default_rng(options.seed).random(len(tags)) < HELD_OUT
+    kept, _ = _subset(stacked, ~held_out)
+    model = _fit(kept, tags[~held_out], collection, options, report, "calibrating")
+    rest, photo_of = _subset(stacked, held_out)
+    learned: Learned = model._learned
+    allowed = np.ones((int(held_out.sum()), learned.settings.factors.total), np.uint8)
+    seen = infer_photos(learned, NewPhotos(*rest, allowed))
+    strongest = np.full((len(allowed), tags.shape[1]), -np.inf)
+    np.maximum.at(strongest, photo_of, seen.log_odds[:, : tags.shape[1]])
+    truth = tags[held_out]
+    n_objects = len(collection.vocabulary.objects)
+    return (
+        fit_calibration(strongest[:, :n_objects].ravel(), truth[:, :n_objects].ravel()),
+        fit_calibration(strongest[:, n_objects:].ravel(), truth[:, n_objects:].ravel()),
+    )
+
+
+def _subset(stacked: Stacked, photos: Array) -> tuple[Stacked, Array]:
+    """The regions of some photos (a mask), renumbered; and the photo of each."""
+    mine = photos[stacked.groups]
+    place = np.cumsum(mine) - 1
+    number = np.cumsum(photos) - 1
+    inside = mine[stacked.edges.pairs[:, 0]]
+    edges = stacked.edges._replace(pairs=place[stacked.edges.pairs[inside]], weight=stacked.edges.weight[inside])
+    groups = number[stacked.groups[mine]]
+    return Stacked(stacked.X[mine], groups, edges), groups

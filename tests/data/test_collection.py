@@ -1,0 +1,134 @@
+import os
+from pathlib import Path
+
+import pytest
+from made_folder import Make
+
+from tagsight.data.collection import Collection, Row, Table, collect, place_photo
+from tagsight.data.synonyms import Synonyms
+from tagsight.data.vocabulary import Vocabulary
+from tagsight.errors import InputError
+
+NOTHING = Vocabulary((), ())
+
+
+def row(image: str, objects: str = "", attributes: str = "") -> Row:
+    return Row(image, tuple(objects.split(";")), tuple(attributes.split(";")), "line 2")
+
+
+def collect_rows(root: Path, *rows: Row, declared: Vocabulary = NOTHING) -> Collection:
+    return collect(Table(root / "tags.csv", root, rows, declared), name="test")
+
+
+def reasons(collection: Collection) -> list[str]:
+    return [problem.reason for problem in collection.problems]
+
+
+def test_tags_are_normalised_merged_and_ordered(make_folder: Make) -> None:
+    root = make_folder(("a.jpg", "b.jpg"))
+    collection = collect_rows(root, row("a.jpg", " Horse;;CAR;horse", "furry"), row("b.jpg", "", "Red; furry "))
+    assert collection.vocabulary == (("car", "horse"), ("furry", "red"))
+    assert [tuple(photo) for photo in collection.photos] == [
+        (root / "a.jpg", ("car", "horse"), ("furry",)),
+        (root / "b.jpg", (), ("furry", "red")),
+    ]
+    assert collection.problems == ()
+
+
+def test_the_dataset_s_order_is_kept_and_what_it_lacks_follows(make_folder: Make) -> None:
+    root = make_folder(("a.jpg",))
+    collection = collect_rows(root, row("a.jpg", "car;Horse;ant"), declared=Vocabulary(("Horse", "dog"), ()))
+    assert collection.vocabulary.objects == ("horse", "dog", "ant", "car")
+    assert collection.photos[0].objects == ("horse", "ant", "car")
+
+
+def test_synonyms_rename_tags_and_the_declared_vocabulary(make_folder: Make) -> None:
+    root = make_folder(("a.jpg",))
+    table = Table(root, root, (row("a.jpg", "Pony", "pony"),), Vocabulary(("pony", "horse"), ()))
+    collection = collect(table, name="test", synonyms=Synonyms({"pony": "horse"}, {}))
+    assert collection.vocabulary == (("horse",), ("pony",))
+
+
+def test_a_photo_listed_twice_is_kept_once_with_all_its_tags(make_folder: Make) -> None:
+    root = make_folder(("a.jpg", "sub/b.jpg"))
+    collection = collect_rows(root, row("a.jpg", "car"), row("sub/../a.jpg", "dog"), row("./a.jpg", "", "red"))
+    (photo,) = collection.photos
+    assert (photo.path, photo.objects, photo.attributes) == (root / "a.jpg", ("car", "dog"), ("red",))
+    assert len(collection.problems) == 2
+    assert all("more than once" in reason for reason in reasons(collection))
+
+
+def test_bad_rows_are_reported_and_good_ones_kept(make_folder: Make, tmp_path: Path) -> None:
+    root = make_folder(("in/good.jpg", "in/line\nbreak 🐎.jpg", "out.jpg"), in__folder_DOT_jpg__x="x") / "in"
+    (root / "link.jpg").symlink_to(tmp_path / "out.jpg")
+    (root / "loop.jpg").symlink_to(root / "loop.jpg")
+    os.mkfifo(root / "pipe.jpg")
+    bad = {
+        "gone.jpg": "no such photo",
+        "../out.jpg": "leads out of",
+        "x/../../out.jpg": "leads out of",
+        "link.jpg": "leads out of",
+        "loop.jpg": "no such photo",
+        str(root / "good.jpg"): "absolute path",
+        "folder.jpg": "not a file",
+        "pipe.jpg": "not a file",
+        "nul\0.jpg": "cannot be a file name",
+        "\ud800.jpg": "not valid Unicode",
+        " ": "no image name",
+        "x" * 5000 + ".jpg": "no such photo",
+    }
+    good = ("good.jpg", "line\nbreak 🐎.jpg")
+    collection = collect_rows(root, *(row(name, "car") for name in (*bad, *good)))
+    assert [photo.path for photo in collection.photos] == [root / name for name in good]
+    for problem, reason in zip(collection.problems, bad.values(), strict=True):
+        assert problem.reason.startswith("line 2: ")
+        assert reason in problem.reason
+        str(problem.path).encode("utf-8")
+
+
+def test_a_tag_that_is_not_text_is_reported(make_folder: Make) -> None:
+    root = make_folder(("a.jpg", "b.jpg"))
+    collection = collect_rows(root, row("a.jpg", "\ud800"), row("b.jpg", "car"))
+    assert [photo.path.name for photo in collection.photos] == ["b.jpg"]
+    assert "not valid Unicode text" in reasons(collection)[0]
+
+
+def test_a_root_reached_by_a_link_is_fine(make_folder: Make) -> None:
+    root = make_folder(("real/a.jpg",))
+    (root / "alias").symlink_to(root / "real")
+    collection = collect_rows(root / "alias", row("a.jpg", "car"))
+    assert collection.photos[0].path == root / "alias" / "a.jpg"
+
+
+def test_a_word_of_both_kinds_names_both_photos_and_the_remedy(make_folder: Make) -> None:
+    root = make_folder(("a.jpg", "b.jpg", "c.jpg"))
+    rows = (row("a.jpg", "car"), row("b.jpg", "Orange;wood"), row("c.jpg", "", "orange;wood"))
+    with pytest.raises(InputError) as caught:
+        collect_rows(root, *rows)
+    message = str(caught.value)
+    assert "'orange' is an object in 'b.jpg' and an attribute in 'c.jpg'" in message
+    assert "'wood'" in message
+    assert "'orange,orange thing,object'" in message
+    table = Table(root, root, rows)
+    apart = Synonyms({"orange": "orange thing", "wood": "wood thing"}, {})
+    collection = collect(table, name="test", synonyms=apart)
+    assert collection.vocabulary == (("car", "orange thing", "wood thing"), ("orange", "wood"))
+
+
+def test_a_declared_word_of_the_other_kind_is_refused_too(make_folder: Make) -> None:
+    with pytest.raises(InputError, match=r"object in the dataset's own list and an attribute in 'a\.jpg'"):
+        collect_rows(make_folder(("a.jpg",)), row("a.jpg", "", "orange"), declared=Vocabulary(("Orange",), ()))
+
+
+def test_no_usable_photo_is_an_error_that_shows_the_first(make_folder: Make) -> None:
+    root = make_folder()
+    with pytest.raises(InputError, match=r"none of the 2 photos in .*tags\.csv.*a\.jpg.*no such photo.*relative"):
+        collect_rows(root, row("a.jpg"), row("b.jpg"))
+    with pytest.raises(InputError, match=r"tags\.csv' lists no photo"):
+        collect_rows(root)
+
+
+def test_place_photo_follows_links_inside(make_folder: Make) -> None:
+    root = make_folder(("a.jpg",)).resolve()
+    (root / "b.jpg").symlink_to("a.jpg")
+    assert place_photo(root, "b.jpg") == root / "a.jpg"

@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+from safetensors.numpy import load, save
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from tagsight.errors import InputError
+from tagsight.features import classic
+from tagsight.features.classic import ClassicCodebook, choose_photos, describe_regions, learn_codebook
+from tagsight.features.codebook import project
+from tagsight.features.colour import count_colours
+from tagsight.features.fisher import encode_regions
+from tagsight.features.sift import describe_points
+
+
+def draw_stripes(angle, seed):
+    """60 x 90 RGB: stripes of a period of 8 pixels across `angle`, coloured, with noise."""
+    rng = np.random.default_rng(seed)
+    rows, columns = np.mgrid[:60, :90]
+    wave = np.sin((columns * np.cos(angle) + rows * np.sin(angle)) * np.pi / 4)
+    shades = 128 + 60 * wave[..., None] * rng.uniform(0.5, 1, 3) + rng.normal(0, 8, (60, 90, 3))
+    return np.clip(shades, 0, 255).astype(np.uint8)
+
+
+def cut_grid(pixels):
+    height, width = pixels.shape[:2]
+    return (np.arange(height) * 3 // height)[:, None] * 3 + np.arange(width) * 3 // width
+
+
+@pytest.fixture(scope="module")
+def training():
+    photos = [draw_stripes(angle, seed) for seed, angle in enumerate([0, 0.7, 1.5, 2.2])]
+    return [(pixels, cut_grid(pixels)) for pixels in photos]
+
+
+@pytest.fixture(scope="module")
+def codebook(training):
+    return learn_codebook(iter(training), seed=0)
+
+
+def test_a_vector_is_a_fisher_block_and_a_colour_block(codebook, photo, ragged_labels):
+    vectors = describe_regions(photo, ragged_labels, codebook)
+    assert vectors.shape == (9, 1024)
+    assert vectors.dtype == np.float32
+    lengths = np.linalg.norm(vectors[:, :512], axis=1)
+    np.testing.assert_allclose(lengths, classic.FISHER_WEIGHT, rtol=1e-5)
+    expected = classic.COLOUR_WEIGHT * np.sqrt(count_colours(photo, ragged_labels))
+    np.testing.assert_allclose(vectors[:, 512:], expected, rtol=1e-6)
+
+
+def test_the_fisher_block_counts_descriptors_by_the_pixels_of_their_cells(codebook, photo, ragged_labels):
+    points = describe_points(photo)
+    shares = np.zeros((9, 12, 18), np.float32)
+    for y, x in np.ndindex(60, 90):
+        shares[ragged_labels[y, x], y // 5, x // 5] += 1
+    shares = shares.reshape(9, -1) / shares.sum(axis=(1, 2))[:, None]
+    every_scale = sparse.csr_array(np.hstack([shares / 4] * 4))
+    local = project(points.values.reshape(-1, 384), codebook.descriptors)
+    expected = project(encode_regions(local, every_scale, codebook.mixture), codebook.fisher)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    vectors = describe_regions(photo, ragged_labels, codebook)
+    np.testing.assert_allclose(vectors[:, :512], classic.FISHER_WEIGHT * expected, atol=1e-3)
+
+
+def test_regions_of_one_texture_are_closer_than_those_of_two(codebook):
+    pixels = np.concatenate([draw_stripes(0, 8), draw_stripes(1.5, 9)], axis=1)
+    labels = np.repeat(np.repeat([[0, 1, 2, 3], [4, 5, 6, 7]], 30, axis=0), 45, axis=1)
+    vectors = describe_regions(pixels, labels, codebook)[:, :512]
+    likeness = vectors @ vectors.T
+    texture = np.array([0, 0, 1, 1] * 2)
+    same = texture[:, None] == texture
+    np.fill_diagonal(likeness, 0)
+    assert (likeness * same).sum(axis=1).min() / 3 > (likeness * ~same).sum(axis=1).max() / 4 + 0.2
+    assert (texture[likeness.argmax(axis=1)] == texture).all()
+
+
+def test_a_projection_learned_from_few_regions_keeps_their_distances(training, codebook):
+    """36 regions leave room in 512 numbers, so nothing is lost but the rounding to float16."""
+    fisher, projected = [], []
+    for pixels, labels in training:
+        points = describe_points(pixels)
+        weights = classic._weigh_points(points, labels)
+        fisher.append(classic._encode(points, weights, codebook.descriptors, codebook.mixture))
+        projected.append(project(fisher[-1], codebook.fisher))
+    a, b = np.concatenate(fisher), np.concatenate(projected)
+    np.testing.assert_allclose(
+        np.linalg.norm(b[:, None] - b, axis=2), np.linalg.norm(a[:, None] - a, axis=2), atol=2e-3
+    )
+
+
+def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(training, codebook, photo, ragged_labels):
+    with threadpool_limits(limits=2, user_api="blas"):
+        again = learn_codebook(training, seed=0)
+    other = learn_codebook(training, seed=1)
+    for name, array in codebook.arrays().items():
+        assert array.tobytes() == again.arrays()[name].tobytes()
+    assert codebook.mixture.means.tobytes() != other.mixture.means.tobytes()
+    one, two = (describe_regions(photo, ragged_labels, book) for book in (codebook, again))
+    assert one.tobytes() == two.tobytes()
+
+
+def test_a_stored_codebook_describes_as_the_learned_one_does(codebook, photo, ragged_labels):
+    content = save(codebook.arrays())
+    assert len(content) < 35e6
+    opened = ClassicCodebook.from_arrays(load(content))
+    found = describe_regions(photo, ragged_labels, opened)
+    assert found.tobytes() == describe_regions(photo, ragged_labels, codebook).tobytes()
+
+
+def test_renumbering_the_regions_renumbers_the_vectors(codebook, photo, ragged_labels):
+    order = np.random.default_rng(5).permutation(9)
+    vectors = describe_regions(photo, ragged_labels, codebook)
+    renumbered = describe_regions(photo, order[ragged_labels], codebook)
+    np.testing.assert_allclose(renumbered[order], vectors, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 200), (200, 3), (1, 40), (37, 41)])
+@pytest.mark.parametrize("one_colour", [True, False])
+def test_tiny_and_one_colour_photos_have_finite_vectors(codebook, shape, one_colour):
+    pixels = np.random.default_rng(6).integers(0, 256, (*shape, 3)).astype(np.uint8)
+    if one_colour:
+        pixels[:] = 0, 130, 255
+    labels = np.arange(shape[0] * shape[1]).reshape(shape) // 7
+    vectors = describe_regions(pixels, labels, codebook)
+    assert vectors.shape == (labels.max() + 1, 1024)
+    assert np.isfinite(vectors).all()
+
+
+def test_one_colour_photos_can_be_learned_from():
+    pixels = np.full((60, 90, 3), 80, np.uint8)
+    codebook = learn_codebook([(pixels, cut_grid(pixels))], seed=0)
+    assert np.isfinite(describe_regions(draw_stripes(1, 2), cut_grid(pixels), codebook)).all()
+
+
+def test_a_seeded_choice_of_photos_is_in_order_and_bounded():
+    chosen = choose_photos(2113, seed=0)
+    assert len(chosen) == classic.PHOTOS
+    assert (np.diff(chosen) > 0).all()
+    np.testing.assert_array_equal(chosen, choose_photos(2113, seed=0))
+    assert (chosen != choose_photos(2113, seed=1)).any()
+    np.testing.assert_array_equal(choose_photos(7, seed=3), np.arange(7))
+
+
+def test_what_cannot_be_learned_from_or_described_is_refused(codebook, photo, ragged_labels):
+    with pytest.raises(InputError, match="no photos"):
+        learn_codebook([], seed=0)
+    with pytest.raises(InputError, match="give more or larger photos"):
+        learn_codebook([(photo[:20, :20], ragged_labels[:20, :20] * 0)], seed=0)
+    with pytest.raises(InputError, match="uint8 with labels"):
+        describe_regions(photo, ragged_labels[:-1], codebook)

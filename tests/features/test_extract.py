@@ -1,0 +1,118 @@
+"""Many photos described: cached by content, resumed, bad ones reported."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from PIL import Image
+
+from tagsight.errors import InputError
+from tagsight.features import extract as module
+from tagsight.features.cache import FeatureCache
+from tagsight.features.described import DescribedPhoto, describe_photo, pack, unpack
+from tagsight.features.describer import Recipe
+from tagsight.features.extract import extract
+from tagsight.types import Array
+
+
+class MeanColour:
+    """A describer that needs no network."""
+
+    fingerprint = "mean colour"
+
+    def describe(self, pixels: Array, labels: Array) -> Array:
+        n = np.bincount(labels.ravel())
+        sums = [np.bincount(labels.ravel(), pixels[..., c].ravel()) for c in range(3)]
+        return (np.stack(sums, axis=1) / n[:, None] / 255).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(module, "open_describer", lambda recipe: MeanColour())
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> list[Path]:
+    rng = np.random.default_rng(0)
+    paths = [tmp_path / f"{i}.png" for i in range(3)]
+    for path in paths:
+        blocks = rng.integers(0, 255, (4, 5, 3), np.uint8)
+        Image.fromarray(blocks.repeat(12, axis=0).repeat(12, axis=1)).save(path)
+    return paths
+
+
+def run(photos: list[Path]) -> module.Extraction:
+    return extract(photos, Recipe("deep"), n_regions=8, n_workers=1)
+
+
+def test_what_is_extracted_is_what_describing_gives(photos: list[Path]) -> None:
+    for path, found in zip(photos, run(photos).load(), strict=True):
+        expected = describe_photo(path, MeanColour(), n_regions=8)
+        for a, b in zip(found, expected, strict=True):
+            assert_array_equal(a, b)
+
+
+def test_what_is_done_is_not_done_again(photos: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    run(photos[:2])
+    described: list[Path] = []
+
+    def note(path: Path, describer: object, *, n_regions: int) -> DescribedPhoto:
+        described.append(path)
+        return describe_photo(path, MeanColour(), n_regions=n_regions)
+
+    monkeypatch.setattr(module, "describe_photo", note)
+    run(photos)
+    assert described == photos[2:]
+
+
+def test_a_copy_shares_the_entry_and_a_change_does_not(photos: list[Path], tmp_path: Path) -> None:
+    copy = tmp_path / "copy.png"
+    copy.write_bytes(photos[0].read_bytes())
+    places = run([photos[0], copy, photos[1]]).places
+    assert places[0] == places[1] != places[2]
+
+
+def test_a_damaged_entry_is_made_again(photos: list[Path]) -> None:
+    place = run(photos).places[0]
+    whole = place.read_bytes()
+    for damage in (whole[:50], b"", whole[: len(whole) // 2]):
+        place.write_bytes(damage)
+        assert run(photos).places[0].read_bytes() == whole
+
+
+def test_bad_photos_are_reported_and_passed_over(photos: list[Path], tmp_path: Path) -> None:
+    bad = tmp_path / "bad\n.jpg"
+    bad.write_text("<html>")
+    gone = tmp_path / "gone.jpg"
+    extraction = run([photos[0], bad, gone, photos[1]])
+    assert extraction.photos == (photos[0], photos[1])
+    assert [problem.path for problem in extraction.problems] == [bad, gone]
+    assert "kind" in extraction.problems[0].reason
+    assert "No such file" in extraction.problems[1].reason
+
+
+def test_other_settings_have_another_cache() -> None:
+    folders = {FeatureCache.open(name, n).folder for name in ("a", "b") for n in (10, 20)}
+    assert len(folders) == 4
+
+
+def test_everyone_is_told_of_each_photo(photos: list[Path]) -> None:
+    told: list[int] = []
+    extract(photos, Recipe("deep"), n_workers=1, on_photo=lambda: told.append(1))
+    assert len(told) == 3
+
+
+def test_packing_keeps_everything_and_refuses_foreign_bytes(photos: list[Path]) -> None:
+    photo = describe_photo(photos[0], MeanColour(), n_regions=8)
+    for a, b in zip(unpack(pack(photo)), photo, strict=True):
+        assert_array_equal(a, b)
+    with pytest.raises(InputError, match="not a described photo"):
+        unpack(b"no")
+
+
+def test_edge_weights_average_one(photos: list[Path]) -> None:
+    photo = describe_photo(photos[0], MeanColour(), n_regions=8)
+    assert photo.edge_weights.mean() == pytest.approx(1)
+    assert_allclose(photo.edge_weights * photo.boundary.mean(), photo.boundary, rtol=1e-6)

@@ -1,0 +1,118 @@
+"""The model file: round trip, and a clear refusal of everything else."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from safetensors.numpy import load_file, save_file
+
+from tagsight.calibration import Calibration
+from tagsight.data.planted import draw_appearance, draw_planted
+from tagsight.data.vocabulary import Vocabulary
+from tagsight.errors import InputError
+from tagsight.estimator import StackedIBP
+from tagsight.features.codebook import Projection
+from tagsight.features.describer import Recipe
+from tagsight.storage.model_file import load_model, save_model
+from tagsight.trained import Exemplar, TrainedModel, Training
+
+
+@pytest.fixture(scope="module")
+def model() -> TrainedModel:
+    data = draw_planted(draw_appearance(5, 6, seed=0), 2, n_photos=20, n_regions=5, tags_per_photo=2, seed=0)
+    fitted = StackedIBP(2, 1, 2).fit(data.X.astype(np.float32), data.tags, groups=data.groups)
+    basis = np.eye(8, 6, dtype=np.float32)
+    return TrainedModel(
+        Vocabulary(("dog", "кот"), ("furry",)),
+        Recipe("deep"),
+        40,
+        Projection(basis, np.zeros(6, np.float32)),
+        fitted._learned,
+        Calibration(0.5, -1.0, 0.02),
+        Calibration(1.0, 0.0, None),
+        ((Exemplar(3.5, b"abc"), Exemplar(2.0, b"de")), (), (Exemplar(1.0, b"f"),), (), ()),
+        Training(20, 0, tuple(fitted.bound_)),
+    )
+
+
+@pytest.fixture
+def path(model: TrainedModel, tmp_path: Path) -> Path:
+    save_model(model, tmp_path / "a.model")
+    return tmp_path / "a.model"
+
+
+def assert_same(a: object, b: object) -> None:
+    if isinstance(a, tuple):
+        assert isinstance(b, tuple)
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_same(x, y)
+    elif isinstance(a, np.ndarray):
+        assert_array_equal(a, np.asarray(b))
+    else:
+        assert a == b
+
+
+def test_a_model_comes_back_as_it_was(model: TrainedModel, path: Path) -> None:
+    again = load_model(path)
+    sparsity = model.learned.state.sparsity._replace(bound=0.0)  # only training needs its share of the bound
+    state = model.learned.state._replace(sparsity=sparsity)
+    assert_same(again, model._replace(learned=model.learned._replace(state=state)))
+    assert again.factor_names == ("dog", "кот", "furry", "free-1", "free-2")
+
+
+def test_the_same_model_is_the_same_bytes(model: TrainedModel, path: Path, tmp_path: Path) -> None:
+    save_model(load_model(path), tmp_path / "b.model")
+    assert (tmp_path / "b.model").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -1, -1000])
+def test_a_file_cut_short_is_refused(path: Path, keep: int) -> None:
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(InputError, match=r"a\.model.*cut short"):
+        load_model(path)
+
+
+def test_an_altered_number_is_noticed(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="damaged or was altered"):
+        load_model(path)
+
+
+def rewrite_header(path: Path, **changes: object) -> None:
+    from safetensors import safe_open
+
+    with safe_open(path, "np") as file:
+        metadata = file.metadata()
+    header = {**json.loads(metadata["tagsight"]), **changes}
+    save_file(load_file(path), path, {**metadata, "tagsight": json.dumps(header)})
+
+
+def test_an_altered_header_is_noticed(path: Path) -> None:
+    rewrite_header(path, objects=["cat", "dog"])
+    with pytest.raises(InputError, match="damaged or was altered"):
+        load_model(path)
+
+
+def test_a_newer_schema_says_to_upgrade(path: Path) -> None:
+    rewrite_header(path, schema=99)
+    with pytest.raises(InputError, match=r"newer tagsight.*schema 99.*upgrade"):
+        load_model(path)
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    foreign = tmp_path / "x.safetensors"
+    save_file({"a": np.zeros(3)}, foreign)
+    with pytest.raises(InputError, match="not a tagsight model"):
+        load_model(foreign)
+    foreign.write_bytes(b"PK\x03\x04 a zip")
+    with pytest.raises(InputError, match="no model file"):
+        load_model(foreign)
+    with pytest.raises(InputError, match="there is no model file"):
+        load_model(tmp_path / "absent")
+    with pytest.raises(InputError, match="no model file"):
+        load_model(tmp_path)

@@ -1,0 +1,68 @@
+"""Answers from a hand-made posterior of a hand-made photo."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tagsight.calibration import UNCALIBRATED
+from tagsight.data.vocabulary import Vocabulary
+from tagsight.errors import InputError
+from tagsight.features.described import DescribedPhoto
+from tagsight.tasks.annotate import annotate_photo, describe_object, regions_inside, scale_boxes
+from tagsight.tasks.segment import segment_objects
+from tagsight.trained import RegionPosterior, TrainedModel
+
+LABELS = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.int32)
+PHOTO = DescribedPhoto(np.zeros((3, 1)), LABELS, np.array([[0, 1]]), np.ones(1), (8, 4))
+POSTERIOR = RegionPosterior(
+    objects=np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.3]]),
+    attributes=np.array([[0.1, 0.7, 0.3], [0.9, 0.2, 0.6], [0.5, 0.5, 0.5]]),
+    free=np.zeros((3, 0)),
+    weight=np.zeros(5),
+)
+
+
+@pytest.fixture
+def model() -> TrainedModel:
+    nothing: tuple = (None,) * (len(TrainedModel._fields) - 1)
+    blank = TrainedModel(Vocabulary(("horse", "car"), ("shiny", "furry", "brown")), *nothing)  # pyright: ignore
+    return blank._replace(objects=UNCALIBRATED, attributes=UNCALIBRATED)
+
+
+def test_objects_come_by_probability_each_with_its_own_attributes(model: TrainedModel) -> None:
+    horse, car = annotate_photo(model, PHOTO, POSTERIOR, n_attributes=2)
+    assert (horse.name, horse.score, horse.region) == ("horse", 0.9, 0)
+    assert [a.name for a in horse.attributes] == ["furry", "brown"]
+    assert (car.name, car.score, car.region) == ("car", 0.8, 1)
+    assert [a.name for a in car.attributes] == ["shiny", "brown"]
+
+
+def test_the_threshold_leaves_out_objects_and_attributes(model: TrainedModel) -> None:
+    (horse,) = annotate_photo(model, PHOTO, POSTERIOR, threshold=0.85)
+    assert (horse.name, horse.attributes) == ("horse", ())
+
+
+def test_boxes_are_those_of_the_whole_photo() -> None:
+    assert scale_boxes(PHOTO) == [(0, 0, 4, 2), (4, 0, 8, 4), (0, 2, 4, 4)]
+
+
+def test_a_named_object_is_described_inside_a_box(model: TrainedModel) -> None:
+    assert describe_object(model, PHOTO, POSTERIOR, "horse").region == 0
+    assert describe_object(model, PHOTO, POSTERIOR, "horse", box=(0, 2, 4, 4)).region == 2
+    with pytest.raises(InputError, match="does not know the object 'cow'; it knows horse, car"):
+        describe_object(model, PHOTO, POSTERIOR, "cow")
+
+
+def test_a_box_takes_regions_half_inside_or_else_the_most() -> None:
+    assert_array_equal(regions_inside(PHOTO, (0, 0, 6, 2)), [True, False, False])
+    assert_array_equal(regions_inside(PHOTO, (6, 2, 8, 4)), [False, True, False])
+    with pytest.raises(InputError, match="does not fit a photo of 8 x 4"):
+        regions_inside(PHOTO, (0, 0, 9, 4))
+
+
+def test_segments_have_the_size_of_the_photo_and_background_below_the_threshold() -> None:
+    mask = segment_objects(PHOTO, POSTERIOR, threshold=0.7)
+    assert mask.shape == (4, 8)
+    assert mask.dtype == np.uint8
+    expected = np.array([[1, 1, 2, 2], [0, 0, 2, 2]]).repeat(2, axis=0).repeat(2, axis=1)
+    assert_array_equal(mask, expected)
