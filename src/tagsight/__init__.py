@@ -1,6 +1,19 @@
 """Learn what each noun and adjective looks like from photos with tags alone."""
 
+from typing import TYPE_CHECKING, Any
+
 from tagsight.errors import InputError, TagsightError
-from tagsight.estimator import StackedIBP
+
+if TYPE_CHECKING:
+    from tagsight.estimator import StackedIBP
 
 __all__ = ["InputError", "StackedIBP", "TagsightError"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the estimator when it is asked for: scikit-learn takes most of a second, and few commands need it."""
+    if name == "StackedIBP":
+        from tagsight.estimator import StackedIBP
+
+        return StackedIBP
+    raise AttributeError(f"module 'tagsight' has no attribute {name!r}")

@@ -15,12 +15,13 @@ from tagsight.files import write_atomically
 from tagsight.pictures.curve import draw_curve
 from tagsight.pictures.factor_page import inline_jpeg, open_templates
 from tagsight.pictures.overlay import encode_jpeg, paint_overlay
+from tagsight.progress import Report
 from tagsight.storage.model_file import load_model, save_model
 from tagsight.tasks.annotate import FoundObject, annotate_photo
 from tagsight.tasks.factors import list_factors
 from tagsight.tasks.segment import segment_objects
 from tagsight.trained import TrainedModel, look_at
-from tagsight.training import Report, TrainOptions, train
+from tagsight.training import TrainOptions, train
 
 SHOWN = 18  # test photos on the page
 

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from tagsight.features.codebook import Projection, learn_projection
 from tagsight.features.described import N_REGIONS, DescribedPhoto
 from tagsight.features.describer import Recipe
 from tagsight.features.extract import Extraction, extract
+from tagsight.progress import Report, stay_silent
 from tagsight.regions import segment_photo
 from tagsight.trained import Stacked, TrainedModel, Training, stack_photos
 from tagsight.types import Array
@@ -30,8 +31,6 @@ LENGTH = 256  # of a region's vector after projection
 SAMPLE = 20_000  # regions the projection is learned from
 HELD_OUT = 0.2  # of the photos, to calibrate on
 FEWEST_TO_HOLD_OUT = 50  # photos below which nothing is held out
-
-Report = Callable[[str, int, int], None]  # stage, done, of how many (0: unknown)
 
 
 class TrainOptions(NamedTuple):
@@ -52,10 +51,6 @@ class Outcome(NamedTuple):
     model: TrainedModel
     problems: tuple[Problem, ...]
     seconds: dict[str, float]  # of each stage
-
-
-def stay_silent(stage: str, done: int, total: int) -> None:
-    """For when no one asked to be told."""
 
 
 def train(collection: Collection, options: TrainOptions, report: Report = stay_silent) -> Outcome:

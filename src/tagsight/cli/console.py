@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tagsight.data.collection import Problem
-from tagsight.training import Report
+from tagsight.progress import Report
 
 
 def complain(text: str) -> None:

@@ -3,8 +3,6 @@
 import warnings
 from typing import NamedTuple
 
-from sklearn.exceptions import ConvergenceWarning
-
 from tagsight.engine.remembered import RememberedBatch
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fit import Loop, settle
@@ -59,6 +57,8 @@ def infer_transductively(
         fit = settle([known, batch], memo, state, settings, Loop(max_sweeps, tol), n_run=0)
         seen = settle_photos(shard, batch.local, photos.allowed, fit.state, settings, run)
     if not fit.converged:
+        from sklearn.exceptions import ConvergenceWarning
+
         warnings.warn(f"the bound still moved after {max_sweeps} transductive sweeps", ConvergenceWarning, stacklevel=3)
     return seen
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
-from sklearn.cluster import kmeans_plusplus
 
 from tagsight.errors import InputError
 from tagsight.types import Array
@@ -72,6 +71,8 @@ def project(vectors: Array, projection: Projection) -> Array:
 
 def learn_mixture(sample: Array, n_components: int, *, seed: int, rounds: int = EM_ROUNDS) -> Mixture:
     """Fit `n_components` Gaussians to the rows of `sample` (n, d) float32."""
+    from sklearn.cluster import kmeans_plusplus
+
     if len(sample) < n_components:
         raise InputError(f"{len(sample)} vectors for {n_components} Gaussians; give more or larger photos")
     spread = sample.var(axis=0, dtype=np.float64)

@@ -13,9 +13,6 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.decomposition import FastICA
-from sklearn.exceptions import ConvergenceWarning
 
 from tagsight.model.settings import Factors
 from tagsight.model.state import Appearance, Globals
@@ -55,6 +52,9 @@ def propose_free(residual: Array, state: Globals, factors: Factors, contrast: Co
 
 def find_sources(R: Floats, noise: float, most: int, contrast: Contrast, seed: int) -> Floats:
     """Appearances (q, D), q <= `most`, whose binary sums explain R (n, D) under noise variance `noise`."""
+    from sklearn.decomposition import FastICA
+    from sklearn.exceptions import ConvergenceWarning
+
     n, D = R.shape
     power, axes = np.linalg.eigh(R.T @ R / n)
     edge = noise * (1.0 + np.sqrt(D / n)) ** 2  # Marchenko-Pastur
@@ -73,6 +73,8 @@ def find_sources(R: Floats, noise: float, most: int, contrast: Contrast, seed: i
 
 def _upper_level(source: Floats) -> float:
     """The value that stands for 'on' when the values gather at 0 and at one other."""
+    from sklearn.cluster import KMeans
+
     ends = np.array([[source.min()], [source.max()]])
     centres = KMeans(2, init=ends, n_init=1).fit(source[:, None]).cluster_centers_.ravel()
     return float(centres[np.argmax(np.abs(centres))])

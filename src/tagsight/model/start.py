@@ -8,8 +8,6 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 
 from tagsight.kernels import kernel
 from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step
@@ -51,6 +49,9 @@ def start_tags(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
 
 def start_kmeans(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
     """A photo's tags at 1/2 in all its regions, each region's free factor its k-means cluster."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
     if factors.free == 0:
         return start_tags(shards, factors, seed)
     drawn = [draw_rows(X, layout.rows, KMEANS_SAMPLE, seed) for X, layout, _ in shards]
@@ -58,7 +59,7 @@ def start_kmeans(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
     sample = merge_samples(samples, KMEANS_SAMPLE).rows
     n_clusters = min(factors.free, len(sample))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SklearnWarning)  # fewer distinct regions than clusters leave some unused
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct regions than clusters leave some unused
         centres = KMeans(n_clusters, n_init=1, random_state=seed).fit(sample).cluster_centers_
 
     def fill(X: Array) -> Array:

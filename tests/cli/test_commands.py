@@ -1,0 +1,101 @@
+"""Every command, on a small rendered collection."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagsight.storage.model_file import load_model
+
+from .conftest import Trained, call
+
+
+def unseen(trained: Trained) -> list[Path]:
+    return sorted((trained.photos / "test").glob("*.jpg"))
+
+
+def test_annotate_prints_one_json_object_a_photo(trained: Trained) -> None:
+    result = call("annotate", trained.model, *unseen(trained)[:2], "--objects", 2, "--attributes", 3, "--json")
+    assert result.exit_code == 0
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["image"] for line in lines] == [str(path) for path in unseen(trained)[:2]]
+    vocabulary = load_model(trained.model).vocabulary
+    for line in lines:
+        assert len(line["objects"]) == 2
+        for found in line["objects"]:
+            assert found["name"] in vocabulary.objects
+            assert 0 <= found["score"] <= 1
+            x0, y0, x1, y1 = found["box"]
+            assert 0 <= x0 < x1 <= 320
+            assert 0 <= y0 < y1 <= 240
+            assert len(found["attributes"]) == 3
+            scores = [attribute["score"] for attribute in found["attributes"]]
+            assert scores == sorted(scores, reverse=True)
+
+
+def test_annotate_takes_folders_and_speaks_plainly(trained: Trained) -> None:
+    result = call("annotate", trained.model, trained.photos / "test")
+    assert result.exit_code == 0
+    assert all(str(path) in result.stdout for path in unseen(trained))
+
+
+def test_a_named_broken_photo_is_an_error_one_in_a_folder_is_not(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "bad.jpg").write_text("<html>")
+    (tmp_path / "good.jpg").write_bytes(unseen(trained)[0].read_bytes())
+    named = call("annotate", trained.model, tmp_path / "bad.jpg", tmp_path / "good.jpg", "--json")
+    assert named.exit_code == 1
+    assert len(named.stdout.splitlines()) == 1
+    assert "bad.jpg" in named.stderr
+    folder = call("annotate", trained.model, tmp_path, "--json")
+    assert folder.exit_code == 0
+    assert "bad.jpg" in folder.stderr
+
+
+def test_describe_looks_where_it_is_told(trained: Trained) -> None:
+    photo = unseen(trained)[0]
+    name = load_model(trained.model).vocabulary.objects[0]
+    result = call("describe", trained.model, photo, "--object", name, "--box", "0,0,160,240", "--json")
+    (found,) = json.loads(result.stdout)["objects"]
+    assert found["name"] == name
+    assert found["box"][0] < 160
+
+
+def test_segment_writes_palette_masks_and_overlays(trained: Trained, tmp_path: Path) -> None:
+    result = call("segment", trained.model, trained.photos / "test", "-o", tmp_path, "--overlay", "--threshold", 0.05)
+    assert result.exit_code == 0
+    for path in unseen(trained):
+        with Image.open(tmp_path / f"{path.stem}.png") as mask:
+            assert (mask.mode, mask.size) == ("P", (320, 240))
+            assert np.asarray(mask).max() <= 8
+        with Image.open(tmp_path / f"{path.stem}.overlay.jpg") as overlay:
+            assert overlay.width == 320
+            assert overlay.height > 240
+
+
+def test_factors_are_listed_in_column_order_and_shown_on_a_page(trained: Trained, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = call("factors", trained.model, "--json", "-o", page)
+    listed = json.loads(result.stdout)
+    model = load_model(trained.model)
+    assert [factor["name"] for factor in listed] == list(model.factor_names)
+    kinds = [factor["kind"] for factor in listed]
+    assert kinds == ["object"] * 8 + ["attribute"] * (len(kinds) - 11) + ["free"] * 3
+    text = page.read_text()
+    assert all(name in text for name in model.factor_names)
+    assert "data:image/jpeg;base64," in text
+
+
+def test_inspect_counts_the_collection(trained: Trained) -> None:
+    report = json.loads(call("inspect", trained.photos / "train", "--json").stdout)
+    assert report["photos"] == len(list((trained.photos / "train").glob("*.jpg")))
+    assert report["problems"] == []
+    assert sum(tag["photos"] for tag in report["objects"]) >= report["photos"]
+
+
+@pytest.mark.parametrize("command", ["train", "annotate", "describe", "segment", "factors", "inspect", "demo"])
+def test_every_command_explains_itself(command: str) -> None:
+    result = call(command, "--help")
+    assert result.exit_code == 0
+    assert "Usage" in result.output

@@ -1,0 +1,58 @@
+"""Bad input: one sentence that names it, exit code 1, nothing half-written."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import Trained
+
+RUN = [sys.executable, "-c", "from tagsight.cli.main import main; main()"]
+
+
+def fail(*arguments: object) -> str:
+    run = subprocess.run([*RUN, *map(str, arguments)], capture_output=True, text=True)
+    assert run.returncode == 1, run
+    assert run.stdout == ""
+    lines = [line for line in run.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1, run.stderr
+    assert lines[0].startswith("tagsight: ")
+    return lines[0]
+
+
+def test_no_such_collection(tmp_path: Path) -> None:
+    assert "does not exist" in fail("train", tmp_path / "absent", "-o", tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_folder_without_tags(tmp_path: Path) -> None:
+    assert "tags.csv" in fail("inspect", tmp_path)
+
+
+def test_no_such_model(tmp_path: Path) -> None:
+    assert "there is no model file" in fail("annotate", tmp_path / "absent", tmp_path)
+
+
+def test_a_truncated_model(trained: Trained, tmp_path: Path) -> None:
+    short = tmp_path / "short.model"
+    short.write_bytes(trained.model.read_bytes()[:1000])
+    assert "cut short" in fail("factors", short)
+
+
+def test_a_misspelt_object_lists_the_known_ones(trained: Trained) -> None:
+    photo = next((trained.photos / "test").glob("*.jpg"))
+    message = fail("describe", trained.model, photo, "--object", "brid")
+    assert "'brid'" in message
+    assert "bird" in message
+
+
+@pytest.mark.parametrize("box", ["1,2,3", "a,b,c,d", "0,0,9999,10", "10,10,5,20"])
+def test_a_box_that_does_not_fit(trained: Trained, box: str) -> None:
+    photo = next((trained.photos / "test").glob("*.jpg"))
+    assert "box" in fail("describe", trained.model, photo, "--object", "bird", "--box", box)
+
+
+def test_features_that_are_none(trained: Trained, tmp_path: Path) -> None:
+    message = fail("train", trained.photos / "train", "-o", tmp_path / "m", "--features", "sift")
+    assert "deep, classic or an ONNX file" in message
