@@ -13,7 +13,7 @@ $(READY): requirements.lock pyproject.toml
 	touch $@
 
 demo: setup
-	$(BIN)/python examples/02_planted_page.py demo
+	$(BIN)/tagsight demo -o demo
 
 check: setup
 	$(BIN)/ruff check .
@@ -26,6 +26,10 @@ test: check
 bench: setup
 	$(BIN)/python benchmarks/iteration.py
 	$(BIN)/python benchmarks/starts.py
+ifdef TAGSIGHT_DATA
+	$(BIN)/python benchmarks/regions.py
+	$(BIN)/python benchmarks/extraction.py
+endif
 	$(BIN)/python benchmarks/tables.py
 
 lock:

@@ -1,7 +1,7 @@
 """Files that appear whole or not at all, and where tagsight keeps what it can make again."""
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from tagsight.errors import InputError
@@ -10,15 +10,15 @@ from tagsight.errors import InputError
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file that a crash leaves as it was before, or complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
+    partial = path.parent / f".partial-{secrets.token_hex(8)}"
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with partial.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(partial, path)
+        partial.replace(path)
     except BaseException:
-        os.unlink(partial)
+        partial.unlink(missing_ok=True)
         raise
 
 

@@ -23,13 +23,13 @@ def check_least(value: float, name: str, least: float) -> None:
 
 def check_features(X: Array) -> Array:
     """X as a plain, contiguous array without NaN or infinity; a memory map stays one."""
-    X = np.ascontiguousarray(X)
-    for first in range(0, len(X), CHUNK):
-        finite = np.isfinite(X[first : first + CHUNK])
+    rows = np.ascontiguousarray(X)
+    for first in range(0, len(rows), CHUNK):
+        finite = np.isfinite(rows[first : first + CHUNK])
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
             raise InputError(f"X contains NaN or infinity, first at row {first + row}, column {column}")
-    return X
+    return rows
 
 
 def check_tags(tags: Array, name: str, widths: tuple[int, ...]) -> Array:

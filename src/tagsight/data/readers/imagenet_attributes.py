@@ -13,6 +13,9 @@ tab, words separated by commas, as ImageNet gives it) lies beside the .mat file,
 synsets with the same first word keep their ids in brackets, since they are two objects.
 """
 
+# pyright: standard, reportUnknownVariableType=false
+# scipy has no stubs.
+
 import zlib
 from collections import Counter
 from collections.abc import Iterable
