@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import cv2
+from threadpoolctl import threadpool_limits
 
 from tagsight.data.collection import Problem
 from tagsight.errors import UnreadablePhotoError
@@ -61,7 +62,8 @@ def extract(
 def _describe_all(photos: Sequence[Path], recipe: Recipe, n_regions: int, n_workers: int) -> Iterator[Path | Problem]:
     if n_workers == 1 or len(photos) <= FEW:
         worker = _Worker(recipe, n_regions)
-        yield from map(worker.describe, photos)
+        with threadpool_limits(1, user_api="blas"):
+            yield from map(worker.describe, photos)
         return
     # Spawned, not forked: the parent may hold threads and an open network.
     with ProcessPoolExecutor(
@@ -92,6 +94,7 @@ _worker: _Worker
 def _start_worker(recipe: Recipe, n_regions: int) -> None:
     global _worker
     cv2.setNumThreads(1)
+    threadpool_limits(1, user_api="blas")  # every core has a worker of its own
     _worker = _Worker(recipe, n_regions)
 
 
