@@ -33,7 +33,7 @@ endif
 	$(BIN)/python benchmarks/tables.py
 
 lock:
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra ray --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" -o requirements.lock
 
 clean:

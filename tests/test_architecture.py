@@ -14,14 +14,16 @@ PACKAGE = Path(tagsight.__file__).parent
 # Each layer may import those before it; a file of the root counts under its own name.
 LAYERS = [
     {"types", "errors", "kernels", "presets", "progress"},
-    {"numerics", "files", "calibration"},
+    {"numerics", "files", "calibration", "readout"},
     {"data", "model"},
     {"regions", "validation"},
     {"features", "engine"},
     {"estimator", "trained"},
     {"exemplars", "storage", "tasks"},
     {"training", "evaluation", "pictures"},
-    {"demo"},
+    {"index", "exports", "rivals"},
+    {"protocols", "server"},
+    {"demo", "bench"},
     {"cli"},
     {"__init__"},
 ]
