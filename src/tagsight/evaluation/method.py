@@ -1,0 +1,43 @@
+"""What the protocols ask of a method, ours or a rival's: learn from tags, then score regions.
+
+All scores are log-odds, comparable over photos: higher is surer, 0 is even. A conjunction is scored by the product of
+the probabilities they stand for.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, Self
+
+from tagsight.features.described import DescribedPhoto
+from tagsight.types import Array, Floats, Ints
+
+
+class Tags(NamedTuple):
+    """Tags of photos, 0 or 1."""
+
+    objects: Array  # (I, K_o)
+    attributes: Array  # (I, K_a)
+
+
+class Seen(NamedTuple):
+    """What a method says of one photo with unknown tags."""
+
+    photo: Floats  # (K_o,) the object is in the photo
+    objects: Floats  # (R, K_o) the object is in the region
+    attributes: Floats  # (R, K_a) the attribute is in the region
+    outline: Ints  # (R,) 0 background, 1.. objects: what a segmentation paints
+
+
+class Method(Protocol):
+    """A way to learn nouns and adjectives; all get the same regions and the same features."""
+
+    def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, *, seed: int = 0) -> Self:
+        """Learn from photos and their tags."""
+        ...
+
+    def look(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
+        """Scores for new photos."""
+        ...
+
+    def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
+        """(B, K_a) log-odds of the attributes of what is in each box (B, 4) of the whole photo."""
+        ...
