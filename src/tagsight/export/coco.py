@@ -1,0 +1,67 @@
+"""COCO instances, twice with the same ids: `instances_masks.json` with run lengths, which are exact, and
+`instances_polygons.json` for tools that want polygons.
+
+Categories count from 1 in the model's order. `attributes` is an object of names that are true, as CVAT writes it;
+`score` and `attribute_scores` stand beside it. A piece of an instance is one polygon; slits lead to its holes.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tagsight.data.vocabulary import Vocabulary
+from tagsight.export.outline import trace_polygons
+from tagsight.export.output import JsonList, OutputFile, Target, join_object, to_json
+from tagsight.export.record import ExportedPhoto
+from tagsight.export.runs import encode_counts
+
+
+def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile]:
+    """Both files, when all photos have come."""
+    images, masks, polygons = JsonList(), JsonList(), JsonList()
+    for photo in photos:
+        (width, height), image = photo.size, len(images) + 1
+        images.add({"id": image, "file_name": photo.name, "width": width, "height": height})
+        for n in range(len(photo.instances)):
+            annotation = {"id": len(masks) + 1, "image_id": image, **describe(photo, n)}
+            runs = {"size": [height, width], "counts": encode_counts(photo.mask(n))}
+            masks.add(annotation | {"segmentation": runs})
+            polygons.add(annotation | {"segmentation": list_polygons(photo, n)})
+    for kind, annotations in (("masks", masks), ("polygons", polygons)):
+        yield OutputFile(
+            f"instances_{kind}.json",
+            join_object(
+                {
+                    "info": to_json({"description": "objects found by tagsight"}),
+                    "licenses": b"[]",
+                    "categories": to_json(list_categories(target.vocabulary)),
+                    "images": images.to_json(),
+                    "annotations": annotations.to_json(),
+                }
+            ),
+        )
+
+
+def describe(photo: ExportedPhoto, n: int) -> dict[str, Any]:
+    """What an annotation says apart from its outline."""
+    instance = photo.instances[n]
+    x0, y0, x1, y1 = instance.box
+    return {
+        "category_id": instance.category + 1,
+        "iscrowd": 0,
+        "bbox": [x0, y0, x1 - x0, y1 - y0],
+        "area": int(photo.crop(n).sum()),
+        "score": instance.score,
+        "attributes": {attribute.name: True for attribute in instance.attributes},
+        "attribute_scores": {attribute.name: attribute.score for attribute in instance.attributes},
+    }
+
+
+def list_polygons(photo: ExportedPhoto, n: int) -> list[list[int]]:
+    """x, y, x, y ... of each piece."""
+    x0, y0, _, _ = photo.instances[n].box
+    return [polygon.ravel().tolist() for polygon in trace_polygons(photo.crop(n), (x0, y0))]
+
+
+def list_categories(vocabulary: Vocabulary) -> list[dict[str, Any]]:
+    """Every object of the model, found or not."""
+    return [{"id": n, "name": name, "supercategory": ""} for n, name in enumerate(vocabulary.objects, start=1)]

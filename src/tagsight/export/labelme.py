@@ -1,0 +1,63 @@
+"""LabelMe: `NAME.json` for each photo, with the way to the photo instead of its pixels.
+
+Shapes are polygons: one for each piece of an instance, its pieces with the same `group_id`; slits lead to holes.
+Attributes are flags, scores the description. A file that is there may have been corrected by hand: it is kept.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tagsight.data.collection import Problem
+from tagsight.errors import InputError
+from tagsight.export.labelstudio import say_scores
+from tagsight.export.outline import trace_polygons
+from tagsight.export.output import OutputFile, Target, to_json, write_each
+from tagsight.export.record import ExportedPhoto
+
+VERSION = "5.5.0"  # of LabelMe, whose files these are like
+
+
+def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile | Problem]:
+    """A file a photo."""
+
+    def encode(photo: ExportedPhoto, name: str) -> bytes:
+        file = target.folder / name
+        if file.exists():
+            raise InputError(f"{str(file)!r} is there already and is kept; remove it or choose another folder")
+        return to_json(describe(photo, file))
+
+    yield from write_each(photos, lambda name: str(PurePosixPath(name).with_suffix(".json")), encode)
+
+
+def describe(photo: ExportedPhoto, file: Path) -> dict[str, Any]:
+    """The photo as `file` says it."""
+    width, height = photo.size
+    return {
+        "version": VERSION,
+        "flags": {},
+        "shapes": [shape for n in range(len(photo.instances)) for shape in list_shapes(photo, n)],
+        "imagePath": os.path.relpath(photo.path, file.parent),
+        "imageData": None,
+        "imageHeight": height,
+        "imageWidth": width,
+    }
+
+
+def list_shapes(photo: ExportedPhoto, n: int) -> list[dict[str, Any]]:
+    """The pieces of an instance."""
+    instance = photo.instances[n]
+    x0, y0, _, _ = instance.box
+    return [
+        {
+            "label": instance.name,
+            "points": polygon.tolist(),
+            "group_id": n + 1,
+            "description": say_scores(instance),
+            "shape_type": "polygon",
+            "flags": {attribute.name: True for attribute in instance.attributes},
+            "mask": None,
+        }
+        for polygon in trace_polygons(photo.crop(n), (x0, y0))
+    ]

@@ -1,0 +1,102 @@
+"""Label Studio: `tasks.json` with predictions (brush masks, exact) and `config.xml`, the labelling interface they fit.
+
+A region is a brush mask with its score; its attributes are choices of that region, their scores a note beside it.
+Masks are in Label Studio's own run lengths, the `rle-pack` format: over the values of red, green, blue and alpha
+of each pixel, all equal here, row by row.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from tagsight.data.vocabulary import Vocabulary
+from tagsight.export.output import JsonList, OutputFile, Target
+from tagsight.export.record import ExportedPhoto, Instance
+from tagsight.export.runs import measure_runs
+from tagsight.export.xmltext import drop_illegal, quote_attribute
+from tagsight.types import Array
+
+LOCAL_FILES = "/data/local-files/?d="  # Label Studio's address of a file below LOCAL_FILES_DOCUMENT_ROOT
+
+WORD = 8  # bits of a value
+SIZES = (3, 4, 8, 16)  # bits a run's length may take
+LONGEST = 1 << SIZES[-1]
+
+
+def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile]:
+    """Both files, when all photos have come."""
+    tasks = JsonList()
+    for photo in photos:
+        results = [result for n in range(len(photo.instances)) for result in list_results(photo, n)]
+        score = max((instance.score for instance in photo.instances), default=0.0)
+        prediction = {"model_version": "tagsight", "score": score, "result": results}
+        tasks.add({"data": {"image": LOCAL_FILES + quote(photo.name)}, "predictions": [prediction]})
+    yield OutputFile("tasks.json", tasks.to_json())
+    yield OutputFile("config.xml", make_config(target.vocabulary).encode())
+
+
+def list_results(photo: ExportedPhoto, n: int) -> list[dict[str, Any]]:
+    """A brush mask, and the choices that belong to it."""
+    instance = photo.instances[n]
+    width, height = photo.size
+    region = {
+        "id": f"object-{n + 1}",
+        "to_name": "image",
+        "original_width": width,
+        "original_height": height,
+        "image_rotation": 0,
+    }
+    value = {"format": "rle", "rle": list(encode_brush(photo.mask(n))), "brushlabels": [drop_illegal(instance.name)]}
+    brush = region | {
+        "type": "brushlabels",
+        "from_name": "object",
+        "value": value,
+        "score": instance.score,
+        "meta": {"text": [say_scores(instance)]},
+    }
+    if not instance.attributes:
+        return [brush]
+    chosen = [drop_illegal(attribute.name) for attribute in instance.attributes]
+    return [brush, region | {"type": "choices", "from_name": "attributes", "value": {"choices": chosen}}]
+
+
+def say_scores(instance: Instance) -> str:
+    """horse 0.93, furry 0.88."""
+    return ", ".join(f"{one.name} {one.score:.2f}" for one in (instance, *instance.attributes))
+
+
+def make_config(vocabulary: Vocabulary) -> str:
+    """The labelling interface: brushes for the objects, choices of each region for the attributes."""
+    lines = ["<View>", '  <Image name="image" value="$image" zoom="true"/>']
+    lines += ['  <BrushLabels name="object" toName="image">']
+    lines += [f"    <Label value={quote_attribute(name)}/>" for name in vocabulary.objects]
+    lines += ["  </BrushLabels>"]
+    if vocabulary.attributes:
+        lines += ['  <Choices name="attributes" toName="image" perRegion="true" choice="multiple">']
+        lines += [f"    <Choice value={quote_attribute(name)}/>" for name in vocabulary.attributes]
+        lines += ["  </Choices>"]
+    return "\n".join([*lines, "</View>", ""])
+
+
+def encode_brush(mask: Array) -> bytes:
+    """A mask (H, W) as rle-pack.
+
+    32 bits: how many values; 5: bits of a value - 1; four times 4: bits of each size - 1. Then for every run a 1,
+    two bits that choose the size of its length, length - 1, and the value.
+    """
+    header = f"{4 * mask.size:032b}{WORD - 1:05b}" + "".join(f"{size - 1:04b}" for size in SIZES)
+    runs: list[str] = []
+    for n, length in enumerate((4 * measure_runs(mask.ravel())).tolist()):
+        whole, rest = divmod(length, LONGEST)
+        value = f"{255 * (n % 2):0{WORD}b}"
+        runs += [_spell(LONGEST) + value] * whole
+        runs += [_spell(rest) + value] if rest else []
+    bits = np.frombuffer((header + "".join(runs)).encode(), np.uint8) - ord("0")
+    return np.packbits(bits).tobytes()
+
+
+def _spell(length: int) -> str:
+    choice = next(n for n, size in enumerate(SIZES) if length <= 1 << size)
+    return f"1{choice:02b}{length - 1:0{SIZES[choice]}b}"

@@ -1,0 +1,89 @@
+"""What is exported of a photo: its objects, each with a mask at the size of the whole photo."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import ndimage
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from tagsight.features.described import DescribedPhoto
+from tagsight.regions import paint_regions, resize_map
+from tagsight.tasks.annotate import Attribute, Box, describe_region
+from tagsight.tasks.segment import THRESHOLD, label_regions
+from tagsight.trained import RegionPosterior, TrainedModel
+from tagsight.types import Array
+
+ATTRIBUTE_THRESHOLD = 0.5
+
+
+class Instance(NamedTuple):
+    """One object of a photo, with the score and the attributes of the region where it is clearest."""
+
+    name: str
+    category: int  # its place among the vocabulary's objects, from 0
+    score: float
+    attributes: tuple[Attribute, ...]  # most probable first
+    box: Box
+
+
+class ExportedPhoto(NamedTuple):
+    """A photo upright, as viewers show it. Instances never share a pixel, so one map holds every mask."""
+
+    path: Path
+    name: str  # relative, with forward slashes, unlike every other photo's
+    size: tuple[int, int]  # (W, H)
+    instances: tuple[Instance, ...]  # most probable first
+    owner: Array  # (H, W) uint16: n where instances[n - 1] is, else 0
+
+    def mask(self, n: int) -> Array:
+        """(H, W) bool: where instance `n` is."""
+        return self.owner == n + 1
+
+    def crop(self, n: int) -> Array:
+        """The mask of instance `n` inside its box."""
+        x0, y0, x1, y1 = self.instances[n].box
+        return self.owner[y0:y1, x0:x1] == n + 1
+
+
+def record_photo(
+    model: TrainedModel,
+    photo: DescribedPhoto,
+    posterior: RegionPosterior,
+    *,
+    path: Path,
+    name: str,
+    threshold: float = THRESHOLD,
+    attribute_threshold: float = ATTRIBUTE_THRESHOLD,
+    connected: bool = True,
+) -> ExportedPhoto:
+    """Make the record; an instance is a connected piece of an object, or else all that has the object's name."""
+    labels = label_regions(posterior, threshold)
+    piece = join_regions(photo, labels) if connected else labels
+    n_attributes = posterior.attributes.shape[1]
+    found: list[tuple[Instance, Array]] = []
+    for p in np.unique(piece[labels > 0]):
+        regions = (piece == p) & (labels > 0)
+        category = int(labels[regions][0]) - 1
+        seen = describe_region(model, photo, posterior, category, n_attributes, attribute_threshold, regions)
+        found.append((Instance(seen.name, category, seen.score, seen.attributes, seen.box), regions))
+    found.sort(key=lambda pair: -pair[0].score)
+    owners = np.zeros(len(labels), np.uint16)
+    for n, (_, regions) in enumerate(found, start=1):
+        owners[regions] = n
+    owner = resize_map(paint_regions(owners, photo.labels), photo.size)
+    instances = (one._replace(box=box) for (one, _), box in zip(found, list_boxes(owner), strict=True))
+    return ExportedPhoto(path, name, photo.size, tuple(instances), owner)
+
+
+def join_regions(photo: DescribedPhoto, labels: Array) -> Array:
+    """(R,) the same number for regions of one label that are joined by neighbours of that label."""
+    one, other = photo.edges[labels[photo.edges[:, 0]] == labels[photo.edges[:, 1]]].T
+    graph = coo_array((np.ones(len(one), bool), (one, other)), shape=(len(labels), len(labels)))
+    return connected_components(graph, directed=False)[1]
+
+
+def list_boxes(owner: Array) -> list[Box]:
+    """Boxes around the numbers 1.. of a map (H, W)."""
+    return [(x.start, y.start, x.stop, y.stop) for y, x in ndimage.find_objects(owner)]

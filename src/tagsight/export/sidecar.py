@@ -1,0 +1,108 @@
+"""Keywords added to an XMP packet without touching another byte of it.
+
+The packet is not written anew: the places where words go are found by their position and filled in. So nothing a
+photo manager keeps in it can be lost, whatever it is. Added text is ASCII with character references, and brings
+its own namespaces: right in any packet whose encoding extends ASCII; others are refused.
+"""
+
+from typing import NamedTuple
+from xml.parsers import expat
+
+from tagsight.data.readers.xmp import find_keywords
+from tagsight.errors import InputError
+from tagsight.export.xmltext import drop_illegal, escape_text, quote_attribute
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+DC = "http://purl.org/dc/elements/1.1/"
+LR = "http://ns.adobe.com/lightroom/1.0/"
+PROPERTIES = {f"{DC} subject": "dc:subject", f"{LR} hierarchicalSubject": "lr:hierarchicalSubject"}
+CONTAINERS = (f"{RDF} Bag", f"{RDF} Seq", f"{RDF} Alt")
+WITHIN = [f"{RDF} RDF", f"{RDF} Description"]  # what a property of the photo itself lies in
+
+EMPTY = f"""<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/">
+ <rdf:RDF xmlns:rdf="{RDF}">
+ </rdf:RDF>
+</x:xmpmeta>
+<?xpacket end="w"?>
+""".encode()
+
+
+class Keywords(NamedTuple):
+    """Words in the two forms that photo managers read."""
+
+    flat: tuple[str, ...]
+    nested: tuple[str, ...]
+
+
+def add_keywords(packet: bytes, keywords: Keywords) -> bytes:
+    """The packet with the keywords it lacks; itself, if it lacks none."""
+    find_keywords(packet)  # refuses what is too long, not XML, or has a DOCTYPE
+    packet = packet.strip(b"\0 \t\r\n")
+    map_ = _map_packet(packet)
+    insertions: list[tuple[int, str]] = []
+    absent = ""
+    for name, words in zip(PROPERTIES.values(), keywords, strict=True):
+        present = map_.words.get(name, set())
+        new = [word for word in dict.fromkeys(map(drop_illegal, words)) if word not in present]
+        items = "".join(f"<rdf:li xmlns:rdf={quote_attribute(RDF)}>{escape_text(word)}</rdf:li>" for word in new)
+        if items and name in map_.words:
+            insertions.append((_require(packet, map_.ends.get(name), name), items))
+        elif items:
+            absent += f"<{name}><rdf:Bag>{items}</rdf:Bag></{name}>"
+    if absent:
+        spaces = f'xmlns:rdf="{RDF}" xmlns:dc="{DC}" xmlns:lr="{LR}"'
+        description = f"<rdf:Description {spaces} rdf:about={quote_attribute(map_.about)}>{absent}</rdf:Description>"
+        insertions.append((_require(packet, map_.ends.get("rdf:RDF"), "rdf:RDF"), description))
+    for place, text in sorted(insertions, reverse=True):
+        packet = packet[:place] + text.encode("ascii", "xmlcharrefreplace") + packet[place:]
+    return packet + b"\n"
+
+
+class _Map(NamedTuple):
+    words: dict[str, set[str]]  # of the properties that are there
+    ends: dict[str, int]  # where their lists and the rdf:RDF are closed
+    about: str
+
+
+def _map_packet(packet: bytes) -> _Map:
+    words: dict[str, set[str]] = {}
+    ends: dict[str, int] = {}
+    about: list[str] = []
+    stack: list[str] = []
+    text: list[str] = []
+
+    def property_at(depth: int) -> str | None:
+        inside = len(stack) >= depth + 1 and stack[-depth - 3 : -depth - 1] == WITHIN
+        return PROPERTIES.get(stack[-depth - 1]) if inside else None
+
+    def open_(name: str, attributes: dict[str, str]) -> None:
+        stack.append(name)
+        text.clear()
+        if stack[-2:] == WITHIN:
+            about.append(attributes.get(f"{RDF} about", attributes.get("about", "")))
+        if found := property_at(0):
+            words.setdefault(found, set())
+
+    def close(name: str) -> None:
+        if name == f"{RDF} li" and (found := property_at(2)):
+            words[found].add("".join(text))
+        elif name in CONTAINERS and (found := property_at(1)):
+            ends[found] = parser.CurrentByteIndex
+        elif name == WITHIN[0]:
+            ends["rdf:RDF"] = parser.CurrentByteIndex
+        stack.pop()
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = open_
+    parser.EndElementHandler = close
+    parser.CharacterDataHandler = text.append
+    parser.Parse(packet, True)
+    return _Map(words, ends, about[0] if about else "")
+
+
+def _require(packet: bytes, place: int | None, name: str) -> int:
+    """A place just before a closing tag; a list without one, or in UTF-16, cannot be added to."""
+    if place is None or packet[place : place + 2] != b"</":
+        raise InputError(f"it has no {name} with a closing tag in UTF-8 to add keywords to; save it anew or remove it")
+    return place

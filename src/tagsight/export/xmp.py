@@ -1,0 +1,49 @@
+"""XMP sidecars for photo managers: `NAME.jpg.xmp`, keywords flat (dc:subject) and nested ("horse|furry").
+
+A sidecar that is there keeps every byte it has; keywords it lacks are added. There is no place for outlines or scores.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tagsight.data.collection import Problem
+from tagsight.errors import InputError
+from tagsight.export.output import OutputFile, Target, write_each
+from tagsight.export.record import ExportedPhoto
+from tagsight.export.sidecar import EMPTY, Keywords, add_keywords
+from tagsight.files import read_bytes
+
+
+def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile | Problem]:
+    """A sidecar a photo, merged with the one in its place."""
+
+    def encode(photo: ExportedPhoto, name: str) -> bytes:
+        file = target.folder / name
+        try:
+            return add_keywords(read_sidecar(file), list_keywords(photo))
+        except InputError as error:
+            raise InputError(f"the sidecar {str(file)!r} is left as it is: {error}") from error
+
+    yield from write_each(photos, lambda name: f"{name}.xmp", encode)
+
+
+def read_sidecar(file: Path) -> bytes:
+    """What is there, or an empty packet."""
+    if not os.path.lexists(file):
+        return EMPTY
+    if file.is_symlink() or not file.is_file():
+        raise InputError("it is a link or no plain file")
+    return read_bytes(file)
+
+
+def list_keywords(photo: ExportedPhoto) -> Keywords:
+    """Objects and attributes, each once; a bar would make two levels of one word, so it becomes a slash."""
+    flat: dict[str, None] = {}
+    nested: dict[str, None] = {}
+    for instance in photo.instances:
+        path = instance.name.replace("|", "/")
+        flat[instance.name] = nested[path] = None
+        for attribute in instance.attributes:
+            flat[attribute.name] = nested[f"{path}|{attribute.name.replace('|', '/')}"] = None
+    return Keywords(tuple(flat), tuple(nested))
