@@ -94,7 +94,9 @@ def test_inspect_counts_the_collection(trained: Trained) -> None:
     assert sum(tag["photos"] for tag in report["objects"]) >= report["photos"]
 
 
-@pytest.mark.parametrize("command", ["train", "annotate", "describe", "segment", "factors", "inspect", "demo"])
+@pytest.mark.parametrize(
+    "command", ["train", "annotate", "describe", "segment", "export", "factors", "inspect", "demo"]
+)
 def test_every_command_explains_itself(command: str) -> None:
     result = call(command, "--help")
     assert result.exit_code == 0

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,8 @@ def test_masks_areas_and_boxes_are_exact(owner: Array) -> None:
     for kind in ("masks", "polygons"):
         opened = load(photo, kind)
         assert len(opened.anns) == len(photo.instances)
-        for n, annotation in enumerate(opened.anns.values()):
+        annotations: list[Any] = list(opened.anns.values())
+        for n, annotation in enumerate(annotations):
             assert_array_equal(opened.annToMask(annotation), photo.mask(n))
             assert annotation["area"] == rle.area(opened.annToRLE(annotation))
             assert annotation["bbox"] == rle.toBbox(opened.annToRLE(annotation)).tolist()

@@ -2,9 +2,10 @@
 
 The packet is not written anew: the places where words go are found by their position and filled in. So nothing a
 photo manager keeps in it can be lost, whatever it is. Added text is ASCII with character references, and brings
-its own namespaces: right in any packet whose encoding extends ASCII; others are refused.
+its own namespaces.
 """
 
+import re
 from typing import NamedTuple
 from xml.parsers import expat
 
@@ -19,6 +20,7 @@ PROPERTIES = {f"{DC} subject": "dc:subject", f"{LR} hierarchicalSubject": "lr:hi
 CONTAINERS = (f"{RDF} Bag", f"{RDF} Seq", f"{RDF} Alt")
 WITHIN = [f"{RDF} RDF", f"{RDF} Description"]  # what a property of the photo itself lies in
 
+PADDING = b"\0 \t\r\n"  # around a packet, not part of it
 EMPTY = f"""<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/">
  <rdf:RDF xmlns:rdf="{RDF}">
@@ -38,25 +40,28 @@ class Keywords(NamedTuple):
 def add_keywords(packet: bytes, keywords: Keywords) -> bytes:
     """The packet with the keywords it lacks; itself, if it lacks none."""
     find_keywords(packet)  # refuses what is too long, not XML, or has a DOCTYPE
-    packet = packet.strip(b"\0 \t\r\n")
-    map_ = _map_packet(packet)
+    try:
+        packet.decode()
+    except UnicodeDecodeError as problem:
+        raise InputError("it is not in UTF-8; save it anew or remove it") from problem
+    layout = _map_packet(packet)
     insertions: list[tuple[int, str]] = []
     absent = ""
     for name, words in zip(PROPERTIES.values(), keywords, strict=True):
-        present = map_.words.get(name, set())
+        present = layout.words.get(name, set())
         new = [word for word in dict.fromkeys(map(drop_illegal, words)) if word not in present]
         items = "".join(f"<rdf:li xmlns:rdf={quote_attribute(RDF)}>{escape_text(word)}</rdf:li>" for word in new)
-        if items and name in map_.words:
-            insertions.append((_require(packet, map_.ends.get(name), name), items))
+        if items and name in layout.words:
+            insertions.append((_require(packet, layout.ends.get(name), name), items))
         elif items:
             absent += f"<{name}><rdf:Bag>{items}</rdf:Bag></{name}>"
     if absent:
         spaces = f'xmlns:rdf="{RDF}" xmlns:dc="{DC}" xmlns:lr="{LR}"'
-        description = f"<rdf:Description {spaces} rdf:about={quote_attribute(map_.about)}>{absent}</rdf:Description>"
-        insertions.append((_require(packet, map_.ends.get("rdf:RDF"), "rdf:RDF"), description))
+        description = f"<rdf:Description {spaces} rdf:about={quote_attribute(layout.about)}>{absent}</rdf:Description>"
+        insertions.append((_require(packet, layout.ends.get("rdf:RDF"), "rdf:RDF"), description))
     for place, text in sorted(insertions, reverse=True):
         packet = packet[:place] + text.encode("ascii", "xmlcharrefreplace") + packet[place:]
-    return packet + b"\n"
+    return packet
 
 
 class _Map(NamedTuple):
@@ -71,6 +76,8 @@ def _map_packet(packet: bytes) -> _Map:
     about: list[str] = []
     stack: list[str] = []
     text: list[str] = []
+
+    padding = len(packet) - len(packet.lstrip(PADDING))
 
     def property_at(depth: int) -> str | None:
         inside = len(stack) >= depth + 1 and stack[-depth - 3 : -depth - 1] == WITHIN
@@ -88,21 +95,21 @@ def _map_packet(packet: bytes) -> _Map:
         if name == f"{RDF} li" and (found := property_at(2)):
             words[found].add("".join(text))
         elif name in CONTAINERS and (found := property_at(1)):
-            ends[found] = parser.CurrentByteIndex
+            ends[found] = padding + parser.CurrentByteIndex
         elif name == WITHIN[0]:
-            ends["rdf:RDF"] = parser.CurrentByteIndex
+            ends["rdf:RDF"] = padding + parser.CurrentByteIndex
         stack.pop()
 
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartElementHandler = open_
     parser.EndElementHandler = close
     parser.CharacterDataHandler = text.append
-    parser.Parse(packet, True)
+    parser.Parse(packet.strip(PADDING), True)
     return _Map(words, ends, about[0] if about else "")
 
 
 def _require(packet: bytes, place: int | None, name: str) -> int:
-    """A place just before a closing tag; a list without one, or in UTF-16, cannot be added to."""
-    if place is None or packet[place : place + 2] != b"</":
-        raise InputError(f"it has no {name} with a closing tag in UTF-8 to add keywords to; save it anew or remove it")
+    """A place just before the closing tag of a list or of rdf:RDF; `<rdf:Bag/>` has none."""
+    if place is None or not re.match(rb"</([^\s<>:/]+:)?(Bag|Seq|Alt|RDF)\s*>", packet[place : place + 200]):
+        raise InputError(f"it has no {name} with a closing tag, to add keywords to; save it anew or remove it")
     return place

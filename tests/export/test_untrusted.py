@@ -1,0 +1,102 @@
+"""Whatever photos and tags are called, every format is well-formed and says it back."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tagsight.data.vocabulary import Vocabulary
+from tagsight.errors import InputError
+from tagsight.export import FORMATS, choose_format, write_export
+from tagsight.export.naming import name_photo
+from tagsight.export.output import Target
+
+from .made import RING, make_files, make_photo
+
+NASTY = [
+    "a\"b'",
+    "line\nbreak\r\ttab",
+    "<script>&amp;]]>",
+    "ünï 🙂 日本",
+    "{% $x %}",
+    "-- \\ #:|,",
+    "\u2028\x85\ufeff",
+    " ",
+]
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+files = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1, max_size=40)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@given(words.filter(lambda word: word != "score"), words.filter(lambda word: word != "score"), files)
+def test_any_word_and_name(format: str, noun: str, adjective: str, file: str) -> None:
+    check(format, Vocabulary((noun,), (adjective,)), f"{file}.jpg")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("text", NASTY)
+def test_nasty_words_and_names(format: str, text: str) -> None:
+    check(format, Vocabulary((text, "other"), (f"{text}!",)), f"{text}/{text}.jpg")
+
+
+def check(format: str, vocabulary: Vocabulary, name: str) -> None:
+    target = Target(vocabulary, Path("/nowhere"))
+    made = make_files(FORMATS[format], make_photo(RING, name, vocabulary=vocabulary), target=target)
+    parsed = {}
+    for file, content in made.items():
+        if file.endswith(".json"):
+            parsed[file] = json.loads(content.decode("utf-8"))
+        elif file.endswith((".xml", ".xmp")):
+            parsed[file] = ElementTree.fromstring(content)
+        else:
+            assert file.endswith((".txt", ".png", ".yaml"))
+    noun = vocabulary.objects[0]
+    if format == "coco":
+        for content in parsed.values():
+            assert content["images"][0]["file_name"] == name
+            assert content["categories"][0]["name"] == noun
+    if format == "cvat":
+        assert parsed["annotations/default.json"]["items"][0]["image"]["path"] == name
+    if format == "labelme":
+        assert next(iter(parsed.values()))["shapes"][0]["label"] == noun
+    if format == "labelstudio":
+        offered = parsed["config.xml"].find("BrushLabels")[0].get("value")
+        assert parsed["tasks.json"][0]["predictions"][0]["result"][0]["value"]["brushlabels"] == [offered]
+    if format == "voc":
+        assert len(made["class_names.txt"].decode().split("\n")) == len(vocabulary.objects) + 2
+    if format == "yolo":
+        assert len(made["data.yaml"].decode("ascii").split("\n")) == len(vocabulary.objects) + 4
+
+
+def test_a_name_that_is_no_text_is_refused() -> None:
+    with pytest.raises(InputError, match="not valid text"):
+        name_photo(Path("/p/\udcff.jpg"), Path("/p"))
+
+
+def test_a_wrong_format_lists_the_right_ones() -> None:
+    with pytest.raises(InputError, match="no format 'cocoa'; choose one of coco, voc, labelstudio, cvat"):
+        choose_format("cocoa")
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    target = Target(Vocabulary(("horse",), ()), tmp_path / "file")
+    with pytest.raises(InputError, match=r"cannot write .*instances_masks.json"):
+        list(write_export([], FORMATS["coco"], target))
+
+
+def test_photos_are_taken_one_at_a_time(tmp_path: Path) -> None:
+    """When a photo is asked for, the files of all before it are there."""
+    target = Target(Vocabulary(("horse",), ()), tmp_path)
+
+    def photos():
+        for n in range(3):
+            assert len(list(tmp_path.glob("*.json"))) == n
+            yield make_photo(RING, f"{n}.jpg", vocabulary=target.vocabulary)
+
+    assert list(write_export(photos(), FORMATS["labelme"], target)) == []
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["0.json", "1.json", "2.json"]
