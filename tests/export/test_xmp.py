@@ -62,13 +62,13 @@ def test_a_new_sidecar_has_flat_and_nested_keywords() -> None:
     assert find_keywords(packet) == ["horse", "furry", "shiny", "horse", "horse", "furry", "horse", "shiny"]
 
 
-@pytest.mark.parametrize("packet", [LIGHTROOM, OTHER_PREFIXES])
+@pytest.mark.parametrize("packet", [LIGHTROOM, OTHER_PREFIXES, b"\0 \r\n" + LIGHTROOM[3:] + b"\0"])
 def test_a_sidecar_keeps_all_it_had(packet: bytes) -> None:
     merged = add_keywords(packet, WORDS)
     assert list_items(merged, SUBJECT) == ["holiday", "horse", "furry"]
     assert list_items(merged, NESTED) == ["horse", "horse|furry"]
     assert take_out(merged) == packet
-    root = ElementTree.fromstring(merged.strip())
+    root = ElementTree.fromstring(merged.strip(b"\0 \r\n"))
     assert {one.get(f"{RDF}about") for one in root.findall(f"{RDF}RDF/{RDF}Description")} == {"uuid:1"}
 
 

@@ -33,9 +33,9 @@ def trace_polygons(mask: Array, origin: tuple[int, int] = (0, 0)) -> list[Ints]:
         edge = int(np.flatnonzero(np.append(~mask[y, :x][::-1], True))[0])
         place = (x - edge, y)
         n, side = next((n, s) for n, ring in enumerate(polygons) if (s := _find_side(ring, place)) is not None)
-        slit = np.array([place])
+        slit = np.array([place])  # the way back starts along the hole's last side, through its first corner
         ring = polygons[n]
-        polygons[n] = np.concatenate([ring[: side + 1], slit, hole, hole[:1], slit, ring[side + 1 :]])
+        polygons[n] = np.concatenate([ring[: side + 1], slit, hole, slit, ring[side + 1 :]])
     return [_drop_repeated(ring) + np.array(origin) for ring in polygons]
 
 

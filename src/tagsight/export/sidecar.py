@@ -8,10 +8,11 @@ its own namespaces.
 import re
 from typing import NamedTuple
 from xml.parsers import expat
+from xml.sax.saxutils import escape
 
 from tagsight.data.readers.xmp import find_keywords
 from tagsight.errors import InputError
-from tagsight.export.xmltext import drop_illegal, escape_text, quote_attribute
+from tagsight.export.xmltext import drop_illegal, quote_attribute
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 DC = "http://purl.org/dc/elements/1.1/"
@@ -50,7 +51,7 @@ def add_keywords(packet: bytes, keywords: Keywords) -> bytes:
     for name, words in zip(PROPERTIES.values(), keywords, strict=True):
         present = layout.words.get(name, set())
         new = [word for word in dict.fromkeys(map(drop_illegal, words)) if word not in present]
-        items = "".join(f"<rdf:li xmlns:rdf={quote_attribute(RDF)}>{escape_text(word)}</rdf:li>" for word in new)
+        items = "".join(f"<rdf:li xmlns:rdf={quote_attribute(RDF)}>{_escape(word)}</rdf:li>" for word in new)
         if items and name in layout.words:
             insertions.append((_require(packet, layout.ends.get(name), name), items))
         elif items:
@@ -62,6 +63,10 @@ def add_keywords(packet: bytes, keywords: Keywords) -> bytes:
     for place, text in sorted(insertions, reverse=True):
         packet = packet[:place] + text.encode("ascii", "xmlcharrefreplace") + packet[place:]
     return packet
+
+
+def _escape(word: str) -> str:
+    return escape(word, {"\r": "&#13;"})  # a bare one would be read as a line feed
 
 
 class _Map(NamedTuple):

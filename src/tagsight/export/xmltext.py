@@ -1,7 +1,7 @@
 """Text for XML: whatever the tag, the file stays well-formed."""
 
 import re
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import quoteattr
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -9,11 +9,6 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def drop_illegal(text: str) -> str:
     """Without the characters that XML 1.0 cannot hold, even escaped."""
     return _ILLEGAL.sub("", text)
-
-
-def escape_text(text: str) -> str:
-    """For between tags."""
-    return escape(drop_illegal(text), {"\r": "&#13;"})
 
 
 def quote_attribute(text: str) -> str:
