@@ -77,6 +77,7 @@ def test_names_are_unlike_whatever_is_exported(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
     photos = [tmp_path / "x/a.jpg", tmp_path / "y/a.jpg"]
     assert find_root([tmp_path / "x"]) == tmp_path / "x"
+    assert find_root(photos[:1]) == tmp_path / "x"
     assert name_photo(photos[0], tmp_path / "x") == "a.jpg"
     assert find_root([tmp_path / "x", tmp_path / "y"]) == find_root(photos) == tmp_path
     assert [name_photo(photo, tmp_path) for photo in photos] == ["x/a.jpg", "y/a.jpg"]

@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tagsight.data.collection import Problem
@@ -80,6 +80,7 @@ def test_adding_twice_is_adding_once(packet: bytes) -> None:
 
 
 @given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
+@example(["\r"], ["a\rb"])
 def test_any_words_are_well_formed(flat: list[str], nested: list[str]) -> None:
     merged = add_keywords(LIGHTROOM, Keywords(tuple(flat), tuple(nested)))
     assert take_out(merged) == LIGHTROOM
