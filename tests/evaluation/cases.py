@@ -25,9 +25,8 @@ def make_photo(*, size: tuple[int, int] = (40, 20), rows: int = 2, columns: int 
 def see(objects: Sequence[Sequence[float]], attributes: Sequence[Sequence[float]], **parts: Array) -> Seen:
     """An answer whose photo scores are the strongest of the regions, and whose outline is all background."""
     scores = np.array(objects, float)
-    photo = parts.get("photo", scores.max(axis=0))
-    outline = parts.get("outline", np.zeros(len(scores), np.int64))
-    return Seen(photo, scores, np.array(attributes, float).reshape(len(scores), -1), outline)
+    words = np.array(attributes, float).reshape(len(scores), -1)
+    return Seen(scores.max(axis=0), scores, words, np.zeros(len(scores), np.int64))._replace(**parts)
 
 
 def there(*instances: tuple[int, tuple[int, int, int, int], Sequence[int]]) -> Instances:

@@ -7,8 +7,7 @@ from tagsight.evaluation.masks import VOID, mean_iou, pixel_accuracy
 from tagsight.evaluation.segmentation import (
     confuse_labels,
     keep_tagged,
-    label_with_background,
-    label_without_background,
+    leave_no_background,
     paint_labels,
 )
 
@@ -34,10 +33,9 @@ def test_outline_against_mask_with_void() -> None:
     assert pixel_accuracy(confusion) == pytest.approx(18 / 24)
 
 
-def test_with_and_without_background() -> None:
+def test_without_background() -> None:
     seen = see([[-3.0, -2.0], [5.0, 1.0]], [[], []], outline=np.array([0, 2]))
-    assert label_with_background(seen).tolist() == [0, 2]
-    assert label_without_background(seen).tolist() == [1, 1]  # the outline's word counts where it has one
+    assert leave_no_background(seen).tolist() == [2, 2]  # the outline's word counts where it has one
 
 
 def test_only_allowed_objects_are_left() -> None:
@@ -47,4 +45,4 @@ def test_only_allowed_objects_are_left() -> None:
     assert np.isneginf(left.objects[:, 0]).all()
     assert np.isneginf(left.photo[0])
     assert (left.objects[:, 1:] == seen.objects[:, 1:]).all()
-    assert label_without_background(left).tolist() == [1, 1, 2]
+    assert leave_no_background(left).tolist() == [2, 2, 3]

@@ -1,8 +1,7 @@
 """Segmentation: what a method paints against true masks.
 
-With a background (aPascal), labels are 0 for background and 1.. for objects, and the outline is painted as it is.
-Without one (LabelMe Outdoor) every pixel is of some class, labels are the columns of the classes, and a region that the
-outline leaves to the background takes its strongest object.
+Labels are those of an outline: 0 background, 1.. objects. Where every pixel is of some class (LabelMe Outdoor) there is
+no background, and a region that the outline leaves to it takes its strongest object.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,14 +15,9 @@ from tagsight.regions import paint_regions, resize_map
 from tagsight.types import Array, Ints
 
 
-def label_with_background(seen: Seen) -> Ints:
-    """(R,) 0 background, 1.. objects."""
-    return seen.outline
-
-
-def label_without_background(seen: Seen) -> Ints:
-    """(R,) columns of objects."""
-    return np.where(seen.outline > 0, seen.outline - 1, seen.objects.argmax(axis=1))
+def leave_no_background(seen: Seen) -> Ints:
+    """(R,) the outline, with the strongest object where it has none."""
+    return np.where(seen.outline > 0, seen.outline, seen.objects.argmax(axis=1) + 1)
 
 
 def paint_labels(photo: DescribedPhoto, labels: Ints) -> Array:
