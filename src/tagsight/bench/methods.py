@@ -1,9 +1,8 @@
 """The methods that can be benched, in the open.
 
 A method is a class that follows `evaluation.method.Method`, named by its place, `module:Class`, and made with
-`parameters`. What it may learn from besides tags is handed to it when it is made: `instances=` (a tuple of `Instances`)
-to one that is taught by boxes, `masks=` (a tuple of label maps) to one that is taught by masks, those of the photos it
-will be fitted to. A class outside this table is benched by its place, with tags alone.
+`parameters`. One that is taught by more than tags takes it as the third argument of `fit`: the `Instances` of each photo
+for boxes, its label map for masks. A class outside this table is benched by its place, with tags alone.
 """
 
 from collections.abc import Mapping
@@ -32,15 +31,15 @@ OURS = "tagsight.bench.ours:StackedIBPMethod"
 
 METHODS: dict[str, Entry] = {
     "wsvm": Entry("tagsight.baselines.wsvm:PhotoSVM"),
-    "miml": Entry("tagsight.baselines.miml:MIML"),
-    "wlda": Entry("tagsight.baselines.wlda:WLDA"),
-    "wsdc": Entry("tagsight.baselines.wsdc:WSDC"),
+    "miml": Entry("tagsight.baselines.miml:MimlBoost"),
+    "wlda": Entry("tagsight.baselines.wlda:WeakLDA"),
+    "wsdc": Entry("tagsight.baselines.wsdc:DualClustering"),
     "activation": Entry("tagsight.baselines.activation:ClassActivation"),
     "ws-sibp": Entry(OURS, {"preset": "ws-sibp"}, joint=True),
     "ws-mrf-sibp": Entry(OURS, {"preset": "ws-mrf-sibp"}, joint=True),
-    "ssvm": Entry("tagsight.baselines.ssvm:SSVM", {}, "boxes", frozenset({"annotation", "queries"})),
+    "ssvm": Entry("tagsight.baselines.ssvm:BoxSVM", {}, "boxes", frozenset({"annotation", "queries"})),
     "supervised": Entry(
-        "tagsight.baselines.supervised:Supervised", {}, "masks", frozenset({"segmentation", "inductive"})
+        "tagsight.baselines.supervised:MaskClassifier", {}, "masks", frozenset({"segmentation", "inductive"})
     ),
 }
 """By name, in the order of the tables: weak methods, ours, then strongly supervised ones."""
@@ -64,16 +63,16 @@ def find_entry(name: str) -> Entry:
     raise InputError(f"there is no method {name!r}; choose one of {', '.join(known)}, or give module:Class")
 
 
-def make_method(name: str, entry: Entry, sample: Sample) -> Method:
-    """The method before it is fitted to `sample`."""
-    module, _, attribute = entry.place.partition(":")
+def fit_method(name: str, entry: Entry, sample: Sample, *, seed: int) -> Method:
+    """The method, fitted to what it may know of the sample."""
+    made: Any = _find_class(name, entry.place)(**entry.parameters)
+    truth = {"tags": (), "boxes": (sample.instances,), "masks": (sample.masks,)}[entry.taught_by]
+    return made.fit(sample.photos, sample.tags, *truth, seed=seed)
+
+
+def _find_class(name: str, place: str) -> Any:
+    module, _, attribute = place.partition(":")
     try:
-        made = getattr(import_module(module), attribute)
+        return getattr(import_module(module), attribute)
     except (ModuleNotFoundError, AttributeError) as problem:
-        raise InputError(f"method {name!r} is to be found at {entry.place}, and is not: {problem}") from problem
-    taught: dict[str, Any] = {}
-    if entry.taught_by == "boxes":
-        taught["instances"] = sample.instances
-    if entry.taught_by == "masks":
-        taught["masks"] = sample.masks
-    return made(**entry.parameters, **taught)
+        raise InputError(f"method {name!r} should be {place}, which cannot be imported: {problem}") from problem

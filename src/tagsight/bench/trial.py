@@ -93,12 +93,13 @@ def _make_sample(
     return Sample(
         photos,
         Tags(tags[:, :n], tags[:, n:]),
-        tuple(_locate(photo, vocabulary) for photo in known),
+        tuple(locate_instances(photo, vocabulary) for photo in known),
         tuple(_read_mask(photo.mask, kind) for photo in known if photo.mask is not None),
     )
 
 
-def _locate(photo: KnownPhoto, vocabulary: Vocabulary) -> Instances:
+def locate_instances(photo: KnownPhoto, vocabulary: Vocabulary) -> Instances:
+    """The boxes of a photo as columns of a vocabulary."""
     tags = tag_matrix(photo.boxes, vocabulary)
     n = len(vocabulary.objects)
     boxes = np.array([one.box for one in photo.boxes], np.int64).reshape(-1, 4)
