@@ -1,7 +1,7 @@
 """Draw the queries that every method is asked on aPascal's test photos, and keep them.
 
-300 object-attribute pairs and 300 object-attribute-attribute triples, uniformly without repetition from those that an
-instance of a test photo answers.
+300 object-attribute-attribute triples, uniformly without repetition from the 1,394 that an instance of a test photo
+answers; and the object-attribute pairs, of which there are no 300: all 242 that can be answered.
 
     python benchmarks/draw_queries.py --data ../shared/data
 """

@@ -1,8 +1,8 @@
 """The methods that can be benched, in the open.
 
 A method is a class that follows `evaluation.method.Method`, named by its place, `module:Class`, and made with
-`parameters`. One that is taught by more than tags takes it as the third argument of `fit`: the `Instances` of each photo
-for boxes, its label map for masks. A class outside this table is benched by its place, with tags alone.
+`parameters`. One that is taught by more than tags takes it as the third argument of `fit`: the `Instances` of each
+photo for boxes, its label map for masks. A class outside this table is benched by its place, with tags alone.
 """
 
 from collections.abc import Mapping

@@ -35,7 +35,9 @@ class Places(NamedTuple):
     queries: Path
 
 
-def run_bench(request: Request, places: Places, report: Report, *, again: bool = False) -> Iterator[Path]:
+def run_bench(
+    request: Request, places: Places, report: Report, *, again: bool = False, n_workers: int | None = None
+) -> Iterator[Path]:
     """Give the place of each cell when it is written; cells with the same settings are left as they are."""
     cells = plan_cells(request)
     for cell in cells:
@@ -44,7 +46,7 @@ def run_bench(request: Request, places: Places, report: Report, *, again: bool =
     done = len(cells) - len(missing)
     report("cells", done, len(cells))
     for part, of_part in groupby(missing, key=lambda cell: cell.fit.part):
-        described = _open(request, part, places.data, report)
+        described = _open(request, part, places.data, report, n_workers)
         for fit, of_fit in groupby(of_part, key=lambda cell: cell.fit):
             trial = pose_trial(described, fit.attributes)
             for path in _measure(fit, list(of_fit), trial, places):
@@ -109,14 +111,15 @@ def _list_file(fit: Fit, places: Places) -> Path | None:
     return None if name is None or fit.on == "validation" else places.queries / name
 
 
-def _open(request: Request, part: str, data: Path, report: Report) -> DescribedSource:
+def _open(request: Request, part: str, data: Path, report: Report, n_workers: int | None) -> DescribedSource:
     benched = COLLECTIONS[request.collection]
     folder = data / benched.folder
     if not folder.is_dir():
         raise InputError(f"{str(data)!r} has no folder {benched.folder!r}: give --data the folder that holds it")
     source = benched.read(folder, part)
     recipe = _make_recipe(source, folder, request.features, report)
-    return describe_source(hold_out(source) if request.on == "validation" else source, recipe, report)
+    judged = hold_out(source) if request.on == "validation" else source
+    return describe_source(judged, recipe, report, n_workers=n_workers)
 
 
 def _make_recipe(source: Source, folder: Path, features: str, report: Report) -> Recipe:

@@ -46,13 +46,23 @@ class DescribedSource(NamedTuple):
     judge: tuple[DescribedPhoto, ...]
 
 
-def describe_source(source: Source, recipe: Recipe, report: Report) -> DescribedSource:
+def describe_source(source: Source, recipe: Recipe, report: Report, *, n_workers: int | None = None) -> DescribedSource:
     """Describe all photos, from the cache where they are in it; a photo that cannot be read stops the bench."""
-    return DescribedSource(
-        source,
-        _describe(source.learn, recipe, report, "describing training photos"),
-        _describe(source.judge, recipe, report, "describing photos to judge"),
-    )
+    paths = [photo.path for photo in (*source.learn, *source.judge)]
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        report("describing photos", done, len(paths))
+
+    extraction = extract(paths, recipe, n_workers=n_workers, on_photo=count)
+    if extraction.problems:
+        first = extraction.problems[0]
+        raise InputError(f"{str(first.path)!r} cannot be used ({first.reason}), and a bench must judge every photo")
+    photos = tuple(extraction.load())
+    n = len(source.learn)
+    return DescribedSource(source, photos[:n], photos[n:])
 
 
 def pose_trial(described: DescribedSource, n_attributes: int) -> Trial:
@@ -68,21 +78,6 @@ def pose_trial(described: DescribedSource, n_attributes: int) -> Trial:
         _make_sample(source.judge, described.judge, vocabulary, source.masks),
         source.masks.background,
     )
-
-
-def _describe(photos: Sequence[KnownPhoto], recipe: Recipe, report: Report, stage: str) -> tuple[DescribedPhoto, ...]:
-    done = 0
-
-    def count() -> None:
-        nonlocal done
-        done += 1
-        report(stage, done, len(photos))
-
-    extraction = extract([photo.path for photo in photos], recipe, on_photo=count)
-    if extraction.problems:
-        first = extraction.problems[0]
-        raise InputError(f"{str(first.path)!r} cannot be used ({first.reason}), and a bench must judge every photo")
-    return tuple(extraction.load())
 
 
 def _make_sample(

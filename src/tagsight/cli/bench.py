@@ -31,10 +31,13 @@ def run(
     queries: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the query lists.")] = Path(
         "benchmarks/queries"
     ),
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes to describe photos; all cores if not given.")
+    ] = None,
     again: Annotated[bool, typer.Option(help="Make cells that are there again.")] = False,
 ) -> None:
     """Measure methods on a collection with truth: a JSON file a cell; what is there already is kept."""
     request = Request(collection, tuple(table or ()), tuple(methods or ()), features, seeds, on)
     with show_progress() as report:
-        for path in run_bench(request, Places(data, output, queries), report, again=again):
+        for path in run_bench(request, Places(data, output, queries), report, again=again, n_workers=workers):
             print(path)
