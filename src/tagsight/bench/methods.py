@@ -45,9 +45,9 @@ METHODS: dict[str, Entry] = {
 """By name, in the order of the tables: weak methods, ours, then strongly supervised ones."""
 
 ABLATIONS: dict[str, Entry] = {
-    "no-spatial-field": Entry(OURS, {"preset": "ws-mrf-sibp", "coupling": 0.0}),
-    "no-region-field": Entry(OURS, {"preset": "ws-mrf-sibp", "affinity": 0.0}),
-    "no-free-factors": Entry(OURS, {"preset": "ws-mrf-sibp", "n_free": 0}),
+    "no-spatial-field": Entry(OURS, {"preset": "ws-mrf-sibp", "coupling": 0.0}, joint=True),
+    "no-region-field": Entry(OURS, {"preset": "ws-mrf-sibp", "affinity": 0.0}, joint=True),
+    "no-free-factors": Entry(OURS, {"preset": "ws-mrf-sibp", "n_free": 0}, joint=True),
 }
 """The full model with one thing taken away."""
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tagsight.bench.collections import COLLECTIONS
-from tagsight.bench.methods import ABLATIONS, METHODS, find_entry
+from tagsight.bench.methods import ABLATIONS, METHODS, Entry, find_entry
+from tagsight.bench.tables import Table
 from tagsight.errors import InputError
 
 ABLATION = "ablations"  # not a table of its own: annotation and segmentation of the ablated methods
@@ -51,17 +52,18 @@ def plan_cells(request: Request) -> list[Cell]:
             for table in ("annotation", "segmentation") if name == ABLATION else (name,):
                 if table not in entry.tables:
                     continue
-                sizes = tables[table].attributes
-                if name == ABLATION:
-                    sizes = tables["annotation"].attributes
-                elif not entry.joint:
-                    sizes = sizes[:1]
+                sizes = choose_sizes(entry, tables["annotation" if name == ABLATION else table])
                 cells += [
                     Cell(_make_fit(request, tables[table].part, size, method, seed), table)
                     for size in sizes
                     for seed in range(request.n_seeds)
                 ]
     return sorted(cells, key=lambda cell: (cell.fit.part, cell.fit.attributes, cell.fit.method, cell.fit.seed))
+
+
+def choose_sizes(entry: Entry, table: Table) -> tuple[int, ...]:
+    """Sizes of the attribute sets with which a method is in a table."""
+    return table.attributes if entry.joint else table.attributes[:1]
 
 
 def _make_fit(request: Request, part: str, attributes: int, method: str, seed: int) -> Fit:

@@ -119,7 +119,7 @@ def _open(request: Request, part: str, data: Path, report: Report, n_workers: in
     source = benched.read(folder, part)
     recipe = _make_recipe(source, folder, request.features, report)
     judged = hold_out(source) if request.on == "validation" else source
-    return describe_source(judged, recipe, report, n_workers=n_workers)
+    return describe_source(judged, recipe, report, f"describing {request.collection}/{part}", n_workers=n_workers)
 
 
 def _make_recipe(source: Source, folder: Path, features: str, report: Report) -> Recipe:

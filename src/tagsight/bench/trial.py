@@ -46,7 +46,9 @@ class DescribedSource(NamedTuple):
     judge: tuple[DescribedPhoto, ...]
 
 
-def describe_source(source: Source, recipe: Recipe, report: Report, *, n_workers: int | None = None) -> DescribedSource:
+def describe_source(
+    source: Source, recipe: Recipe, report: Report, stage: str, *, n_workers: int | None = None
+) -> DescribedSource:
     """Describe all photos, from the cache where they are in it; a photo that cannot be read stops the bench."""
     paths = [photo.path for photo in (*source.learn, *source.judge)]
     done = 0
@@ -54,7 +56,7 @@ def describe_source(source: Source, recipe: Recipe, report: Report, *, n_workers
     def count() -> None:
         nonlocal done
         done += 1
-        report("describing photos", done, len(paths))
+        report(stage, done, len(paths))
 
     extraction = extract(paths, recipe, n_workers=n_workers, on_photo=count)
     if extraction.problems:
