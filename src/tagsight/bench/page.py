@@ -19,27 +19,30 @@ Made by `python benchmarks/results_page.py` from the cells in `benchmarks/result
 them. All methods get the same regions and the same features. Figures are percent, mean ± standard deviation over seeds;
 **bold** is the best of the methods taught by tags alone. The column "paper" is what Shi et al. report for their own
 implementation on their own regions and features. The last methods of a table are strongly supervised: by boxes (`ssvm`)
-or by masks (`supervised`). Settings were chosen on training photos.
+or by masks (`supervised`). Settings are chosen on training photos alone (`--on validation`).
 """
 
 PROTOCOLS = """## How it is measured
 
-- **Free annotation, AP@t.** Of each test photo, the surest object and the t surest attributes of the region where it is
-  clearest; right attributes / t against the instance of that class that has most of the region; 0 if the photo has none.
-- **Given name (GN).** Every photo with every class it has; attributes of the region where the class is clearest against
-  the union over its instances; mean over attributes of the average precision.
+- **Free annotation, AP@t.** Of each test photo, the surest object and the t surest attributes of the region where
+  it is clearest; right attributes / t against the instance of that class that has most of the region; 0 if the
+  photo has none.
+- **Given name (GN).** Every photo with every class it has; attributes of the region where the class is clearest
+  against the union over its instances; mean over attributes of the average precision.
 - **Given location (GL).** Every box; average precision and area under the ROC curve, means over attributes.
-- **Queries.** A photo scores the highest over its regions of P(object) P(attribute) ...; it is an answer if one instance
-  has all. MAR is the mean over queries of the average recall over all precisions: the integral over p of the best recall
-  at a precision of at least p, which equals the interpolated average precision. mAP is not interpolated. The pairs are
-  all that a test photo answers, the triples 300 drawn from 1,394 (`benchmarks/queries`).
+- **Queries.** A photo scores the highest over its regions of P(object) P(attribute) ...; it is an answer if one
+  instance has all. MAR is the mean over queries of the average recall over all precisions: the integral over p of
+  the best recall at a precision of at least p, which equals the interpolated average precision. mAP is not
+  interpolated. The pairs are all that a test photo answers, the triples 300 drawn from 1,394
+  (`benchmarks/queries`).
 - **Segmentation.** Regions painted to pixels at full size, void pixels not counted, IoU from pixels of all photos
-  together. 8 attributes: MATERIALS, the materials that most training photos have. 74: with the ten colours that captions
-  name; 91 of the 326 training photos have captions.
-- **LabelMe Outdoor.** Share of pixels, and mean over classes of the share of their pixels. There is no background: a
-  region left to it takes its strongest class. Transductive: the method also learns from the test photos, without tags.
-  Predict: classes of a test photo are limited to those that a linear SVM on pooled features predicts for it.
-- Ties are never broken in a method's favour or against it in rankings; of the surest attributes the first column wins.
+  together. 8 attributes: MATERIALS, the materials that most training photos have. 74: with the ten colours that
+  captions name; 91 of the 326 training photos have captions.
+- **LabelMe Outdoor.** Share of pixels, and mean over classes of the share of their pixels. There is no background:
+  a region left to it takes its strongest class. Transductive: the method also learns from the test photos, without
+  tags. Predict: classes of a test photo are limited to those that a linear SVM on pooled features predicts for it.
+- Ties are never broken in a method's favour or against it in rankings; of the surest attributes the first column
+  wins.
 """.replace("MATERIALS", ", ".join(MATERIALS))
 
 LABELME = """The photos are those of LabelMe Outdoor as they appear inside ADE20K, with ADE20K's labels mapped to the 33
