@@ -10,6 +10,8 @@ import argparse
 import os
 from pathlib import Path
 
+from record import lies_in_project
+
 from tagsight.bench.collections import COLLECTIONS
 from tagsight.bench.panels import Picture, draw_panels, outline_photos
 from tagsight.bench.trial import describe_source
@@ -17,8 +19,6 @@ from tagsight.features.describer import Recipe
 from tagsight.files import write_atomically
 from tagsight.pictures.overlay import encode_jpeg
 from tagsight.progress import stay_silent
-
-PROJECT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="JPEG")
     options = parser.parse_args()
-    if options.collection != "rendered" and options.output.resolve().is_relative_to(PROJECT):
+    if options.collection != "rendered" and lies_in_project(options.output):
         parser.error(f"{str(options.output)!r} lies in the project, where no real photo may be: give another folder")
     benched = COLLECTIONS[options.collection]
     table = benched.tables["segmentation"]

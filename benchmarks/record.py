@@ -10,6 +10,11 @@ from tagsight.bench.machine import describe_machine
 RESULTS = Path(__file__).parent / "results"
 
 
+def lies_in_project(path: Path) -> bool:
+    """Whether a file would become part of the project, where no real photo may be."""
+    return path.resolve().is_relative_to(RESULTS.resolve().parents[1])
+
+
 def write_result(name: str, figures: dict[str, Any]) -> None:
     """Write results/NAME.json atomically, with the machine and the command."""
     record = {

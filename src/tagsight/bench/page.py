@@ -50,13 +50,20 @@ classes. Split and labels differ from the paper's: its columns stand beside ours
 digit.
 """
 
-PANELS = """## Pictures
+PANELS = """## Outlines
 
 ![Rendered photos: photo, outlines without and with adjectives, fully supervised, truth](images/panels.jpg)
 
 Each row is an unseen rendered photo: the photo, our outlines learned with no attribute and with all, fully supervised
 ones, and the truth. `benchmarks/panels.py` draws them, and those of real photos into a folder of your choice; real
 photos are never part of this project.
+"""
+
+FACTORS = """## Factors
+
+![Factors of the rendered collection by their clearest regions](images/factors.jpg)
+
+Factors of the demo's model, each by the training regions in which it is clearest (`benchmarks/factor_picture.py`).
 """
 
 IMAGENET = "The collection is not available to us. Its reader is tested on made data, and there is nothing to run.\n\n"
@@ -73,7 +80,8 @@ def render_page(cells: Sequence[Cell], pictures: Container[str]) -> str:
         parts += [f"## LabelMe Outdoor (ADE labels), {features} features\n", LABELME]
         parts.append(_render_labelme(Board(cells, "labelme", features)))
     parts += ["## ImageNet Attribute\n", _render_imagenet()]
-    return "\n".join([*parts, PANELS] if "panels.jpg" in pictures else parts)
+    parts += [text for name, text in (("panels.jpg", PANELS), ("factors.jpg", FACTORS)) if name in pictures]
+    return "\n".join(parts)
 
 
 def _tell_machine(cells: Sequence[Cell]) -> str:
