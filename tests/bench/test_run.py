@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from tagsight.bench.cells import read_cells, write_cell
 from tagsight.cli.main import make_app
+from tagsight.data.synthetic import read_truth
 from tagsight.errors import InputError
 
 from .conftest import METHOD
@@ -85,6 +86,38 @@ def test_validation_opens_no_test_photo(demo: Path, tmp_path: Path) -> None:
     (cell,) = read_cells(tmp_path / "out")
     assert cell["photos"] == {"learn": 9, "judge": 9}
     assert cell["settings"]["held_out"] == {"share": 0.5, "seed": 0}
+
+
+def make_labelme(demo: Path, data: Path) -> None:
+    """The rendered photos as if they were LabelMe's; a mask's 0 is void there."""
+    truth = read_truth(demo / "photos")
+    for folder in ("images", "masks33"):
+        (data / "labelme_outdoor" / folder).mkdir(parents=True)
+    entries = []
+    for photo in truth.photos:
+        shutil.copy(demo / "photos" / photo.image, data / "labelme_outdoor/images" / f"{photo.stem}.jpg")
+        shutil.copy(
+            demo / "photos/truth/classes" / f"{photo.stem}.png", data / "labelme_outdoor/masks33" / f"{photo.stem}.png"
+        )
+        split = {"train": "training", "test": "validation"}[photo.split]
+        classes = sorted({one.object for one in photo.instances})
+        entries.append({"name": photo.stem, "split": split, "classes33": classes})
+    (data / "labelme_outdoor/index.json").write_text(json.dumps(entries))
+    (data / "labelme_outdoor/classes33.json").write_text(json.dumps(["void", *truth.objects]))
+
+
+def test_labelme_has_no_background_and_three_ways(demo: Path, tmp_path: Path) -> None:
+    make_labelme(demo, tmp_path)
+    output = tmp_path / "out"
+    command = ["bench", "labelme", "--data", str(tmp_path), "-o", str(output), "--methods", METHOD, "--seeds", "1"]
+    done = CliRunner().invoke(make_app(("bench",)), [*command, "--workers", "1"])
+    assert done.exit_code == 0, done.output
+    figures = {cell["settings"]["table"]: cell["figures"] for cell in read_cells(output)}
+    assert figures["transductive"] is None  # this method cannot
+    assert "background" not in figures["inductive"]["iou"]
+    assert figures["predict"] != figures["inductive"]
+    assert 0.2 < figures["predict"]["pixel_accuracy"] < 1
+    assert 0.2 < figures["inductive"]["pixel_accuracy"] < 1
 
 
 def test_no_data_is_one_sentence(tmp_path: Path) -> None:

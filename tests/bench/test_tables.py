@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 import pytest
 
-from tagsight.bench.methods import Entry, find_entry, fit_method
+from tagsight.bench.methods import Entry, find_entry, make_method, teach
 from tagsight.bench.predicted_tags import pool_features, predict_objects
 from tagsight.bench.query_lists import QueryLists
 from tagsight.bench.tables import (
@@ -137,11 +137,11 @@ def test_strong_methods_get_their_truth_and_weak_ones_do_not() -> None:
     place = f"{__name__}:Taught"
     for taught_by, truth in (("tags", None), ("boxes", sample.instances), ("masks", sample.masks)):
         entry = Entry(place, {"strength": 2.0}, taught_by)  # type: ignore[arg-type]
-        method = fit_method("x", entry, sample, seed=3)
+        method = teach(make_method("x", entry), entry, sample, seed=3)
         assert (method.truth, method.strength, method.seed) == (truth, 2.0, 3)  # type: ignore[attr-defined]
 
 
 def test_a_method_that_is_not_there_is_named() -> None:
     for place in ("no.such.module:A", f"{__name__}:Nothing"):
         with pytest.raises(InputError, match="cannot be imported"):
-            fit_method("x", find_entry(place), make_trial().learn, seed=0)
+            make_method("x", find_entry(place))

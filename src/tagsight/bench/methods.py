@@ -63,16 +63,16 @@ def find_entry(name: str) -> Entry:
     raise InputError(f"there is no method {name!r}; choose one of {', '.join(known)}, or give module:Class")
 
 
-def fit_method(name: str, entry: Entry, sample: Sample, *, seed: int) -> Method:
-    """The method, fitted to what it may know of the sample."""
-    made: Any = _find_class(name, entry.place)(**entry.parameters)
-    truth = {"tags": (), "boxes": (sample.instances,), "masks": (sample.masks,)}[entry.taught_by]
-    return made.fit(sample.photos, sample.tags, *truth, seed=seed)
-
-
-def _find_class(name: str, place: str) -> Any:
-    module, _, attribute = place.partition(":")
+def make_method(name: str, entry: Entry) -> Method:
+    """The method before it has learned anything."""
+    module, _, attribute = entry.place.partition(":")
     try:
-        return getattr(import_module(module), attribute)
+        return getattr(import_module(module), attribute)(**entry.parameters)
     except (ModuleNotFoundError, AttributeError) as problem:
-        raise InputError(f"method {name!r} should be {place}, which cannot be imported: {problem}") from problem
+        raise InputError(f"method {name!r} should be {entry.place}, which cannot be imported: {problem}") from problem
+
+
+def teach(method: Method, entry: Entry, sample: Sample, *, seed: int) -> Method:
+    """The method, fitted to what it may know of the sample."""
+    truth = {"tags": (), "boxes": (sample.instances,), "masks": (sample.masks,)}[entry.taught_by]
+    return method.fit(sample.photos, sample.tags, *truth, seed=seed)
