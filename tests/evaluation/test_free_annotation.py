@@ -55,6 +55,8 @@ def test_overlap_is_in_the_whole_photo() -> None:
     photo = make_photo()  # region 0 has pixels with centres 1, 3, 5, 7, 9 in the whole photo, both ways
     boxes = np.array([(0, 0, 10, 10), (0, 0, 4, 10), (5, 5, 40, 20), (10, 0, 40, 20)])
     assert measure_overlap(photo, 0, boxes) == pytest.approx([1, 2 / 5, (3 / 5) ** 2, 0])
+    wide = photo._replace(size=(400, 20))
+    assert measure_overlap(wide, 0, np.array([(0, 0, 40, 10), (0, 0, 100, 4)])) == pytest.approx([2 / 5, 2 / 5])
 
 
 def test_against_a_loop_over_pixels() -> None:

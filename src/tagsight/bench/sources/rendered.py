@@ -15,7 +15,7 @@ def read_rendered(folder: Path, part: str) -> Source:
     named = tuple(word for word in truth.attributes if word != truth.hidden)
     vocabulary = Vocabulary(truth.objects, named)  # a mask's value c is object c - 1
     tagged = {photo.path.name: photo for photo in collection.photos}
-    known = [(photo.split, _know(folder, photo, truth.hidden)) for photo in truth.photos]
+    known = [(photo.split, _know(folder, photo)) for photo in truth.photos]
     learn = tuple(
         photo._replace(objects=tagged[photo.path.name].objects, attributes=tagged[photo.path.name].attributes)
         for split, photo in known
@@ -30,11 +30,8 @@ def read_rendered(folder: Path, part: str) -> Source:
     )
 
 
-def _know(folder: Path, photo: PhotoTruth, hidden: str) -> KnownPhoto:
-    boxes = tuple(
-        KnownBox((one.object,), tuple(word for word in one.attributes if word != hidden), one.box)
-        for one in photo.instances
-    )
+def _know(folder: Path, photo: PhotoTruth) -> KnownPhoto:
+    boxes = tuple(KnownBox((one.object,), one.attributes, one.box) for one in photo.instances)
     return KnownPhoto(
         folder / photo.image,
         tuple(sorted({box.objects[0] for box in boxes})),
