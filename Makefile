@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test check bench lock clean
+.PHONY: setup demo test check bench results lock clean
 
 setup: $(READY)
 
@@ -31,6 +31,16 @@ ifdef TAGSIGHT_DATA
 	$(BIN)/python benchmarks/extraction.py
 endif
 	$(BIN)/python benchmarks/tables.py
+
+results: demo
+	$(BIN)/tagsight bench apascal
+	$(BIN)/tagsight bench apascal --features classic
+	$(BIN)/tagsight bench apascal --table ablations
+	$(BIN)/tagsight bench labelme
+	$(BIN)/tagsight bench labelme --features classic
+	$(BIN)/python benchmarks/panels.py --data demo -o docs/images/panels.jpg
+	$(BIN)/python benchmarks/factor_picture.py demo/demo.model -o docs/images/factors.jpg
+	$(BIN)/python benchmarks/results_page.py
 
 lock:
 	$(BIN)/uv pip compile pyproject.toml --extra dev --extra ray --universal --python-version 3.11 \

@@ -1,33 +1,18 @@
 """How a benchmark writes down what it measured."""
 
 import json
-import os
-import platform
 import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from tagsight.bench.machine import describe_machine
 
 RESULTS = Path(__file__).parent / "results"
 
 
-def describe_machine() -> dict[str, Any]:
-    """What the figures depend on besides the code."""
-    model = next(
-        (
-            line.split(":")[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor(),
-    )
-    return {
-        "cpu": model,
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
+def lies_in_project(path: Path) -> bool:
+    """Whether a file would become part of the project, where no real photo may be."""
+    return path.resolve().is_relative_to(RESULTS.resolve().parents[1])
 
 
 def write_result(name: str, figures: dict[str, Any]) -> None:

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -17,3 +18,12 @@ def small() -> Planted:
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Find the folder of real datasets, which is never part of the project."""
+    place = Path(os.environ.get("TAGSIGHT_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not place.is_dir():
+        pytest.skip(f"no real data in {place}; set TAGSIGHT_DATA to the folder that holds apascal/")
+    return place

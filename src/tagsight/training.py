@@ -57,7 +57,7 @@ def train(collection: Collection, options: TrainOptions, report: Report = stay_s
     """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
     clock = _Clock()
     with clock.stage("codebook"):
-        recipe = _make_recipe(collection, options, report)
+        recipe = make_recipe(collection, options, report)
     with clock.stage("features"):
         extraction = _describe(collection, recipe, options, report)
     with clock.stage("projection"):
@@ -104,7 +104,8 @@ class _Clock:
         self.seconds[name] = time.perf_counter() - start
 
 
-def _make_recipe(collection: Collection, options: TrainOptions, report: Report) -> Recipe:
+def make_recipe(collection: Collection, options: TrainOptions, report: Report) -> Recipe:
+    """How to describe photos; classic features learn their codebook from the collection first."""
     if options.features != "classic":
         return Recipe(options.features)
     pick = choose_photos(len(collection.photos), seed=options.seed)

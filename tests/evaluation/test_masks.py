@@ -2,9 +2,17 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import jaccard_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, jaccard_score
 
-from tagsight.evaluation.masks import VOID, count_confusion, intersection_over_union
+from tagsight.evaluation.masks import (
+    VOID,
+    class_accuracy,
+    count_confusion,
+    intersection_over_union,
+    mean_iou,
+    mean_object_iou,
+    pixel_accuracy,
+)
 
 
 def test_a_hand_computed_case() -> None:
@@ -20,3 +28,33 @@ def test_against_scikit_learn() -> None:
     truth, found = rng.integers(0, 5, (2, 40, 30))
     iou = intersection_over_union(count_confusion(truth, found, 5))
     assert iou == pytest.approx(jaccard_score(truth.ravel(), found.ravel(), average=None))
+
+
+def test_accuracies_by_hand() -> None:
+    confusion = np.array([[6, 2, 0], [1, 1, 0], [0, 0, 0]])
+    assert pixel_accuracy(confusion) == pytest.approx(7 / 10)
+    assert class_accuracy(confusion) == pytest.approx((6 / 8 + 1 / 2) / 2)  # the third class is not in the truth
+    assert mean_iou(confusion) == pytest.approx((6 / 9 + 1 / 4) / 2)
+    assert mean_object_iou(confusion) == pytest.approx(1 / 4)
+
+
+def test_a_class_that_is_only_found_costs_overlap_but_has_no_accuracy() -> None:
+    confusion = np.array([[3, 1], [0, 0]])
+    assert mean_iou(confusion) == pytest.approx((3 / 4 + 0) / 2)
+    assert class_accuracy(confusion) == pytest.approx(3 / 4)
+
+
+def test_nothing_but_void() -> None:
+    confusion = count_confusion(np.full((2, 2), VOID), np.zeros((2, 2), int), 2)
+    assert np.isnan([pixel_accuracy(confusion), class_accuracy(confusion), mean_iou(confusion)]).all()
+
+
+def test_accuracies_against_scikit_learn_with_void() -> None:
+    rng = np.random.default_rng(1)
+    truth, found = rng.integers(0, 4, (2, 40, 30))
+    truth[rng.random(truth.shape) < 0.2] = VOID
+    known = truth != VOID
+    confusion = count_confusion(truth, found, 4)
+    assert pixel_accuracy(confusion) == pytest.approx(accuracy_score(truth[known], found[known]))
+    assert class_accuracy(confusion) == pytest.approx(balanced_accuracy_score(truth[known], found[known]))
+    assert mean_iou(confusion) == pytest.approx(jaccard_score(truth[known], found[known], average="macro"))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tagsight.evaluation.ranking import mean_defined
 from tagsight.types import Array, Floats, Ints
 
 VOID = 255
@@ -19,3 +20,26 @@ def intersection_over_union(confusion: Ints) -> Floats:
     hit = np.diag(confusion).astype(np.float64)
     either = confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)
     return np.divide(hit, either, out=np.full(len(hit), np.nan), where=either > 0)
+
+
+def mean_iou(confusion: Ints) -> float:
+    """Mean over the classes that occur."""
+    return mean_defined(intersection_over_union(confusion))
+
+
+def mean_object_iou(confusion: Ints) -> float:
+    """Mean over the classes that occur, background (0) aside; it still counts as what objects are taken for."""
+    return mean_defined(intersection_over_union(confusion)[1:])
+
+
+def pixel_accuracy(confusion: Ints) -> float:
+    """Share of the pixels that have their true label; nan without a pixel."""
+    total = confusion.sum()
+    return float(np.diag(confusion).sum() / total) if total else float("nan")
+
+
+def class_accuracy(confusion: Ints) -> float:
+    """Mean over the true classes of the share of their pixels that have the true label."""
+    total = confusion.sum(axis=1)
+    hit = np.diag(confusion).astype(np.float64)
+    return mean_defined(np.divide(hit, total, out=np.full(len(hit), np.nan), where=total > 0))

@@ -5,7 +5,7 @@ the probabilities they stand for.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from tagsight.features.described import DescribedPhoto
 from tagsight.types import Array, Floats, Ints
@@ -40,4 +40,22 @@ class Method(Protocol):
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
         """(B, K_a) log-odds of the attributes of what is in each box (B, 4) of the whole photo."""
+        ...
+
+
+@runtime_checkable
+class TransductiveMethod(Method, Protocol):
+    """A method that can learn from new photos too, though they have no tags."""
+
+    def look_together(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
+        """Scores for new photos after learning also from them; the method itself stays as it is."""
+        ...
+
+
+@runtime_checkable
+class GuidedMethod(Method, Protocol):
+    """A method that can be told which tags a new photo may have."""
+
+    def look_within(self, photos: Sequence[DescribedPhoto], allowed: Tags) -> list[Seen]:
+        """Scores for new photos that show nothing but their allowed tags."""
         ...

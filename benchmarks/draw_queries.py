@@ -1,0 +1,32 @@
+"""Draw the queries that every method is asked on aPascal's test photos, and keep them.
+
+300 object-attribute-attribute triples, uniformly without repetition from the 1,394 that an instance of a test photo
+answers; and the object-attribute pairs, of which there are no 300: all 242 that can be answered.
+
+    python benchmarks/draw_queries.py --data ../shared/data
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from tagsight.bench.query_lists import draw_lists, write_lists
+from tagsight.bench.sources.apascal import read_apascal
+from tagsight.bench.trial import locate_instances
+from tagsight.data.vocabulary import Vocabulary
+
+QUERIES = Path(__file__).parent / "queries"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    data = os.environ.get("TAGSIGHT_DATA")
+    parser.add_argument("--data", type=Path, default=data, required=data is None, help="folder with apascal/")
+    source = read_apascal(parser.parse_args().data / "apascal", "photos")
+    vocabulary = Vocabulary(source.vocabulary.objects, source.attribute_sets[64])
+    truth = [locate_instances(photo, vocabulary) for photo in source.judge]
+    write_lists(QUERIES / "apascal.json", draw_lists(truth), vocabulary)
+
+
+if __name__ == "__main__":
+    main()

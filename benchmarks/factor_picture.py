@@ -1,0 +1,32 @@
+"""Draw the factors of a model by the regions where they are clearest.
+
+    python benchmarks/factor_picture.py demo/demo.model -o docs/images/factors.jpg
+
+A picture with real photos may not lie in the project; a model that `tagsight demo` left is of rendered ones.
+"""
+
+import argparse
+from pathlib import Path
+
+from record import lies_in_project
+
+from tagsight.bench.factor_rows import draw_factors
+from tagsight.files import write_atomically
+from tagsight.pictures.overlay import encode_jpeg
+from tagsight.storage.model_file import load_model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="JPEG")
+    options = parser.parse_args()
+    rendered = (options.model.parent / "photos" / "truth" / "truth.json").exists()
+    if lies_in_project(options.output) and not rendered:
+        parser.error(f"{str(options.output)!r} lies in the project, where no real photo may be: give another folder")
+    model = load_model(options.model)
+    write_atomically(options.output, encode_jpeg(draw_factors(model.factor_names, model.exemplars)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Draw photos beside outlines: no attributes, all attributes, fully supervised, truth.
+
+    python benchmarks/panels.py --collection rendered --data demo -o docs/images/panels.jpg
+    python benchmarks/panels.py --collection apascal --data ../shared/data -o /elsewhere/panels.jpg
+
+A picture with real photos may not lie in the project.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from record import lies_in_project
+
+from tagsight.bench.collections import COLLECTIONS
+from tagsight.bench.panels import Picture, draw_panels, outline_photos
+from tagsight.bench.trial import describe_source
+from tagsight.features.describer import Recipe
+from tagsight.files import write_atomically
+from tagsight.pictures.overlay import encode_jpeg
+from tagsight.progress import stay_silent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    data = os.environ.get("TAGSIGHT_DATA")
+    parser.add_argument("--collection", choices=("rendered", "apascal"), default="rendered")
+    parser.add_argument("--data", type=Path, default=data, required=data is None, help="folder with the collection's")
+    parser.add_argument("--ours", default="ws-mrf-sibp", help="method of the two first outlines")
+    parser.add_argument("--strong", default="supervised", help="method of the third")
+    parser.add_argument("--photos", type=int, default=6)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="JPEG")
+    options = parser.parse_args()
+    if options.collection != "rendered" and lies_in_project(options.output):
+        parser.error(f"{str(options.output)!r} lies in the project, where no real photo may be: give another folder")
+    benched = COLLECTIONS[options.collection]
+    table = benched.tables["segmentation"]
+    everything = benched.tables["annotation"].attributes[0]
+    source = benched.read(options.data / benched.folder, table.part)
+    described = describe_source(source, Recipe("deep"), stay_silent, "")
+    pictures = (
+        Picture("0 attributes", options.ours, 0),
+        Picture(f"{everything} attributes", options.ours, everything),
+        Picture("fully supervised", options.strong, 0),
+    )
+    rows = outline_photos(described, pictures, options.photos, seed=options.seed)
+    headings = ("photo", *(picture.heading for picture in pictures), "truth")
+    write_atomically(options.output, encode_jpeg(draw_panels(headings, rows)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Write docs/results.md and its curves from the cells that `tagsight bench` made.
+
+python benchmarks/results_page.py
+"""
+
+from pathlib import Path
+
+from record import RESULTS
+
+from tagsight.bench.board import Board
+from tagsight.bench.cells import read_cells
+from tagsight.bench.curves import draw_curves
+from tagsight.bench.page import ALL, FEATURES, render_page
+from tagsight.files import write_atomically
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def main() -> None:
+    cells = read_cells(RESULTS / "cells")
+    images = DOCS / "images"
+    for features in FEATURES:
+        curves = draw_curves(Board(cells, "apascal", features), ALL)
+        if curves is not None:
+            write_atomically(images / f"queries-{features}.svg", curves)
+    write_atomically(DOCS / "results.md", render_page(cells, {path.name for path in images.iterdir()}).encode())
+
+
+if __name__ == "__main__":
+    main()

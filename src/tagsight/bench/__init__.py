@@ -1,0 +1,1 @@
+"""Every method through every protocol, cell by cell, and the page made of the cells."""

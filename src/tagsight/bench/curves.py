@@ -1,0 +1,33 @@
+"""Precision over recall, mean over queries and seeds, as SVG."""
+
+from io import BytesIO
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from tagsight.bench.board import Board
+from tagsight.bench.methods import METHODS
+from tagsight.evaluation.queries import RECALLS
+
+
+def draw_curves(board: Board, attributes: int) -> bytes | None:
+    """Pairs on the left, triples on the right, a line a method; None where no query was asked."""
+    cells = {method: board.cells("queries", attributes, method) for method in METHODS}
+    if not any(cells.values()):
+        return None
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for axes, kind in zip(figure.subplots(1, 2, sharey=True), ("pairs", "triples"), strict=True):
+        for method, of_method in cells.items():
+            if of_method:
+                precision = np.mean([cell["figures"][kind]["precision_at_recall"] for cell in of_method], axis=0)
+                style = "-" if METHODS[method].taught_by == "tags" else "--"
+                axes.plot(RECALLS, precision, style, label=method)
+        axes.set(title=kind, xlabel="recall", xlim=(0, 1), ylim=(0, 1))
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    figure.axes[0].set_ylabel("precision")
+    stream = BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "tagsight"}):  # the same cells, the same file
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    return stream.getvalue()

@@ -1,0 +1,20 @@
+"""What figures depend on besides the code."""
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def describe_machine() -> dict[str, Any]:
+    """Processor, cores and versions; no name and no path."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }

@@ -1,0 +1,78 @@
+"""The methods that can be benched, in the open.
+
+A method is a class that follows `evaluation.method.Method`, named by its place, `module:Class`, and made with
+`parameters`. One that is taught by more than tags takes it as the third argument of `fit`: the `Instances` of each
+photo for boxes, its label map for masks. A class outside this table is benched by its place, with tags alone.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+from tagsight.bench.trial import Sample
+from tagsight.errors import InputError
+from tagsight.evaluation.method import Method
+
+Teacher = Literal["tags", "boxes", "masks"]
+WEAK_TABLES = frozenset({"annotation", "queries", "segmentation", "inductive", "transductive", "predict"})
+
+
+class Entry(NamedTuple):
+    """A method that can be benched."""
+
+    place: str  # module:Class
+    parameters: Mapping[str, Any] = {}
+    taught_by: Teacher = "tags"
+    tables: frozenset[str] = WEAK_TABLES
+    joint: bool = False  # attributes bear upon its outlines, so segmentation is tried with every attribute set
+
+
+OURS = "tagsight.bench.ours:StackedIBPMethod"
+
+METHODS: dict[str, Entry] = {
+    "wsvm": Entry("tagsight.baselines.wsvm:PhotoSVM"),
+    "miml": Entry("tagsight.baselines.miml:MimlBoost"),
+    "wlda": Entry("tagsight.baselines.wlda:WeakLDA"),
+    "wsdc": Entry("tagsight.baselines.wsdc:DualClustering"),
+    "activation": Entry("tagsight.baselines.activation:ClassActivation"),
+    "ws-sibp": Entry(OURS, {"preset": "ws-sibp"}, joint=True),
+    "ws-mrf-sibp": Entry(OURS, {"preset": "ws-mrf-sibp"}, joint=True),
+    "ssvm": Entry("tagsight.baselines.ssvm:BoxSVM", {}, "boxes", frozenset({"annotation", "queries"})),
+    "supervised": Entry(
+        "tagsight.baselines.supervised:MaskClassifier", {}, "masks", frozenset({"segmentation", "inductive"})
+    ),
+}
+"""By name, in the order of the tables: weak methods, ours, then strongly supervised ones."""
+
+ABLATIONS: dict[str, Entry] = {
+    "no-spatial-field": Entry(OURS, {"preset": "ws-mrf-sibp", "coupling": 0.0}, joint=True),
+    "no-region-field": Entry(OURS, {"preset": "ws-mrf-sibp", "affinity": 0.0}, joint=True),
+    "no-free-factors": Entry(OURS, {"preset": "ws-mrf-sibp", "n_free": 0}, joint=True),
+}
+"""The full model with one thing taken away."""
+
+
+def find_entry(name: str) -> Entry:
+    """The entry of a name, or of a `module:Class`."""
+    known = {**METHODS, **ABLATIONS}
+    if name in known:
+        return known[name]
+    module, _, attribute = name.partition(":")
+    if all(part.isidentifier() for part in (*module.split("."), attribute)):
+        return Entry(name)
+    raise InputError(f"there is no method {name!r}; choose one of {', '.join(known)}, or give module:Class")
+
+
+def make_method(name: str, entry: Entry) -> Method:
+    """The method before it has learned anything."""
+    module, _, attribute = entry.place.partition(":")
+    try:
+        return getattr(import_module(module), attribute)(**entry.parameters)
+    except (ModuleNotFoundError, AttributeError) as problem:
+        raise InputError(f"method {name!r} should be {entry.place}, which cannot be imported: {problem}") from problem
+
+
+def teach(method: Method, entry: Entry, sample: Sample, *, seed: int) -> Method:
+    """The method, fitted to what it may know of the sample."""
+    truth = {"tags": (), "boxes": (sample.instances,), "masks": (sample.masks,)}[entry.taught_by]
+    return method.fit(sample.photos, sample.tags, *truth, seed=seed)

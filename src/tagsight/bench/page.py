@@ -1,0 +1,215 @@
+"""The page of results: every table of the paper, our figures beside its own."""
+
+from collections.abc import Container, Sequence
+from statistics import mean
+from typing import Any
+
+from tagsight.bench import paper
+from tagsight.bench.board import NOT_RUN, Board, Cell, Column, Pick, lay_out, tabulate
+from tagsight.bench.collections import COLLECTIONS
+from tagsight.bench.methods import ABLATIONS, METHODS
+from tagsight.bench.sources.apascal import MATERIALS
+
+FEATURES = ("deep", "classic")
+ALL = 64  # attributes of aPascal
+
+HEAD = """# Results
+
+Made by `python benchmarks/results_page.py` from the cells in `benchmarks/results/cells`; [how to](howto/bench.md) make
+them. All methods get the same regions and the same features. Figures are percent, mean ± standard deviation over seeds;
+**bold** is the best of the methods taught by tags alone. The column "paper" is what Shi et al. report for their own
+implementation on their own regions and features. The last methods of a table are strongly supervised: by boxes (`ssvm`)
+or by masks (`supervised`). Settings are chosen on training photos alone (`--on validation`).
+"""
+
+PROTOCOLS = """## How it is measured
+
+- **Free annotation, AP@t.** Of each test photo, the surest object and the t surest attributes of the region where
+  it is clearest; right attributes / t against the instance of that class that has most of the region; 0 if the
+  photo has none.
+- **Given name (GN).** Every photo with every class it has; attributes of the region where the class is clearest
+  against the union over its instances; mean over attributes of the average precision.
+- **Given location (GL).** Every box; average precision and area under the ROC curve, means over attributes.
+- **Queries.** A photo scores the highest over its regions of P(object) P(attribute) ...; it is an answer if one
+  instance has all. MAR is the mean over queries of the average recall over all precisions: the integral over p of
+  the best recall at a precision of at least p, which equals the interpolated average precision. mAP is not
+  interpolated. The pairs are all that a test photo answers, the triples 300 drawn from 1,394
+  (`benchmarks/queries`).
+- **Segmentation.** Regions painted to pixels at full size, void pixels not counted, IoU from pixels of all photos
+  together. 8 attributes: MATERIALS, the materials that most training photos have. 74: with the ten colours that
+  captions name; 91 of the 326 training photos have captions.
+- **LabelMe Outdoor.** Share of pixels, and mean over classes of the share of their pixels. There is no background:
+  a region left to it takes its strongest class. Transductive: the method also learns from the test photos, without
+  tags. Predict: classes of a test photo are limited to those that a linear SVM on pooled features predicts for it.
+- Ties are never broken in a method's favour or against it in rankings; of the surest attributes the first column
+  wins.
+""".replace("MATERIALS", ", ".join(MATERIALS))
+
+LABELME = """The photos are those of LabelMe Outdoor as they appear inside ADE20K, with ADE20K's labels mapped to the 33
+classes. Split and labels differ from the paper's: its columns stand beside ours and are not to be compared digit by
+digit.
+"""
+
+PANELS = """## Outlines
+
+![Rendered photos: photo, outlines without and with adjectives, fully supervised, truth](images/panels.jpg)
+
+Each row is an unseen rendered photo: the photo, our outlines learned with no attribute and with all, fully supervised
+ones, and the truth. `benchmarks/panels.py` draws them, and those of real photos into a folder of your choice; real
+photos are never part of this project.
+"""
+
+FACTORS = """## Factors
+
+![Factors of the rendered collection by their clearest regions](images/factors.jpg)
+
+Factors of the demo's model, each by the training regions in which it is clearest (`benchmarks/factor_picture.py`).
+"""
+
+IMAGENET = "The collection is not available to us. Its reader is tested on made data, and there is nothing to run.\n\n"
+
+
+def render_page(cells: Sequence[Cell], pictures: Container[str]) -> str:
+    """The whole page, with those of its pictures that are there."""
+    parts = [HEAD, _tell_machine(cells), PROTOCOLS]
+    for features in FEATURES:
+        parts += [f"## aPascal, {features} features\n", *_render_apascal(Board(cells, "apascal", features))]
+        if (curves := f"queries-{features}.svg") in pictures:
+            parts.append(f"![Precision over recall, mean over queries](images/{curves})\n")
+    for features in FEATURES:
+        parts += [f"## LabelMe Outdoor (ADE labels), {features} features\n", LABELME]
+        parts.append(_render_labelme(Board(cells, "labelme", features)))
+    parts += ["## ImageNet Attribute\n", _render_imagenet()]
+    parts += [text for name, text in (("panels.jpg", PANELS), ("factors.jpg", FACTORS)) if name in pictures]
+    return "\n".join(parts)
+
+
+def _tell_machine(cells: Sequence[Cell]) -> str:
+    machines = sorted({f"{cell['machine']['cpu']}, {cell['machine']['cores']} cores" for cell in cells})
+    return f"Machine: {'; '.join(machines)}.\n" if machines else "Nothing has been run yet.\n"
+
+
+def _render_apascal(board: Board) -> list[str]:
+    methods = tuple(METHODS)
+    annotated = list_annotation()
+    outlined = list_segmentation()
+    objects = [column._replace(pick=_key("object_miou"), paper=None) for column in outlined]
+    ablated = [column._replace(paper=None) for column in annotated]
+    ablated += [column._replace(title="mIoU", paper=None) for column in outlined if column.attributes == ALL]
+    return [
+        "### Annotation\n\nFree annotation (AP@t), given name (GN) and given location (GL).\n",
+        tabulate(board, methods, annotated),
+        "### Queries\n\nPhotos ranked by an object with one attribute (242 pairs) and with two (300 triples).\n",
+        tabulate(board, methods, list_queries()),
+        "### Segmentation\n\nMean IoU over 21 classes by the number of attributes among the tags of the 326 photos.\n",
+        tabulate(board, methods, outlined),
+        "Mean over the 20 objects, background aside:\n",
+        tabulate(board, methods, objects),
+        f"### Ablations\n\nOne thing taken away from the full model; mIoU with {ALL} attributes.\n",
+        tabulate(board, ("ws-mrf-sibp", "ws-sibp", *ABLATIONS), ablated),
+        "### Time\n\nSeconds to fit described photos and milliseconds to look at one; describing costs all the same.\n",
+        _render_times(board),
+    ]
+
+
+def list_annotation() -> list[Column]:
+    """Columns of free annotation, given name and given location."""
+    free = [
+        Column(f"AP@{t}", "apascal", "annotation", ALL, lambda f, t=t: f["ap_at"][str(t)], _quote(f"ap{t}"))
+        for t in (2, 5, 8)
+    ]
+    given = [
+        Column(title, "apascal", "annotation", ALL, _key(name), _quote(field))
+        for title, name, field in (
+            ("GN mAP", "given_name_map", "given_name"),
+            ("GL mAP", "given_location_map", "given_location"),
+            ("GL AUC", "given_location_auc", "auc"),
+        )
+    ]
+    return free + given
+
+
+def list_queries() -> list[Column]:
+    """Columns of both lists of queries."""
+    return [
+        Column(f"{kind}, {title}", "apascal", "queries", ALL, lambda f, k=kind, m=name: f[k][m])
+        for kind in ("pairs", "triples")
+        for title, name in (("MAR", "mar"), ("mAP", "map"))
+    ]
+
+
+def list_segmentation() -> list[Column]:
+    """A column an attribute set."""
+    return [
+        Column(
+            f"{n} attributes",
+            "apascal",
+            "segmentation",
+            n,
+            _key("miou"),
+            {method: _show(figures.get(n)) for method, figures in paper.MIOU.items()},
+        )
+        for n in COLLECTIONS["apascal"].tables["segmentation"].attributes
+    ]
+
+
+def _render_labelme(board: Board) -> str:
+    columns = [
+        Column(
+            f"{table}, per {unit}",
+            "labelme",
+            table,
+            0,
+            _key(f"{unit}_accuracy"),
+            {method: _show(pairs[table][place]) for method, pairs in paper.LABELME.items() if table in pairs},
+        )
+        for table in ("inductive", "transductive", "predict")
+        for place, unit in enumerate(("pixel", "class"))
+    ]
+    return tabulate(board, tuple(METHODS), columns)
+
+
+def _render_imagenet() -> str:
+    names = ("method", *(f"paper's {name}" for name in ("AP@2", "AP@5", "AP@8", "GN mAP", "GL mAP")))
+    return IMAGENET + lay_out(names, [(m, *map(_show, row[:5])) for m, row in paper.IMAGENET.items()])
+
+
+def _render_times(board: Board) -> str:
+    names = (
+        "method",
+        "fit 2,113 photos, s",
+        "look, ms",
+        "fit 326 photos, s",
+        "look, ms",
+        "paper's fit",
+        "paper's look",
+    )
+    rows = []
+    for method, entry in METHODS.items():
+        row = [method]
+        for table, attributes in (("annotation", ALL), ("segmentation", 0)):
+            cells = board.cells(table, attributes, method)
+            row += _time(cells) if table in entry.tables else ["", ""]
+        iteration, photo = paper.SECONDS_AN_ITERATION.get(method), paper.SECONDS_A_TEST_PHOTO.get(method)
+        row += [f"{iteration} s an iteration" if iteration else "", f"{1e3 * photo:.0f} ms" if photo else ""]
+        rows.append(row)
+    return lay_out(names, rows)
+
+
+def _time(cells: Sequence[Cell]) -> list[str]:
+    if not cells:
+        return [NOT_RUN, NOT_RUN]
+    seconds: list[dict[str, Any]] = [cell["seconds"] for cell in cells]
+    return [f"{mean(s['fit'] for s in seconds):.1f}", f"{1e3 * mean(s['look_per_photo'] for s in seconds):.1f}"]
+
+
+def _key(name: str) -> Pick:
+    return lambda figures: figures[name]
+
+
+def _quote(field: str) -> dict[str, str]:
+    return {method: _show(getattr(row, field)) for method, row in paper.APASCAL.items()}
+
+
+def _show(value: float | None) -> str:
+    return "" if value is None else f"{value}"

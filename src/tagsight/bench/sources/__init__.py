@@ -1,0 +1,1 @@
+"""Collections with truth: one file each."""

@@ -1,0 +1,54 @@
+"""A collection with all that is known of its photos: what every source gives."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.data.vocabulary import Vocabulary
+
+SHARE = 0.5  # of the training photos, to validate on
+SPLIT_SEED = 0  # the same split for every seed of a method
+
+
+class KnownBox(NamedTuple):
+    """An annotated object."""
+
+    objects: tuple[str]  # its class
+    attributes: tuple[str, ...]
+    box: tuple[int, int, int, int]  # x0 y0 x1 y1 in the whole photo, the end exclusive
+
+
+class KnownPhoto(NamedTuple):
+    """A photo, its tags and what stands behind them."""
+
+    path: Path
+    objects: tuple[str, ...]
+    attributes: tuple[str, ...]
+    boxes: tuple[KnownBox, ...] = ()
+    mask: Path | None = None
+
+
+class MaskKind(NamedTuple):
+    """How mask files count: the value that is void, and whether 0 is a background to be found."""
+
+    void: int
+    background: bool
+
+
+class Source(NamedTuple):
+    """Photos to learn from and photos to be judged on."""
+
+    vocabulary: Vocabulary  # with every attribute
+    attribute_sets: dict[int, tuple[str, ...]]  # by size
+    learn: tuple[KnownPhoto, ...]
+    judge: tuple[KnownPhoto, ...]
+    masks: MaskKind
+
+
+def hold_out(source: Source) -> Source:
+    """The training photos alone, split by a fixed seed: the photos to be judged on are never touched."""
+    order = np.random.default_rng(SPLIT_SEED).permutation(len(source.learn))
+    cut = round(SHARE * len(order))
+    judge, learn = (tuple(source.learn[i] for i in np.sort(part)) for part in (order[:cut], order[cut:]))
+    return source._replace(learn=learn, judge=judge)

@@ -1,0 +1,131 @@
+"""The tables: what each asks of a fitted method, and what it writes down. All figures are shares, not percent."""
+
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tagsight.bench.predicted_tags import predict_objects
+from tagsight.bench.query_lists import QueryLists
+from tagsight.bench.trial import Trial
+from tagsight.evaluation.free_annotation import score_free_annotation
+from tagsight.evaluation.given_location import score_given_location
+from tagsight.evaluation.given_name import score_given_name
+from tagsight.evaluation.masks import (
+    class_accuracy,
+    intersection_over_union,
+    mean_iou,
+    mean_object_iou,
+    pixel_accuracy,
+)
+from tagsight.evaluation.method import GuidedMethod, Method, Seen, Tags, TransductiveMethod
+from tagsight.evaluation.queries import score_queries
+from tagsight.evaluation.segmentation import confuse_labels, keep_tagged, leave_no_background
+from tagsight.types import Array, Ints
+
+Figures = dict[str, Any]
+
+
+class Candidate:
+    """A fitted method before the photos it is judged on; it looks at them once, when first asked."""
+
+    def __init__(self, method: Method, trial: Trial, queries: QueryLists, seed: int):
+        self.method = method
+        self.trial = trial
+        self.queries = queries
+        self.seed = seed
+        self.look_seconds: float | None = None
+
+    @cached_property
+    def seen(self) -> list[Seen]:
+        """What it says, tags unknown."""
+        start = time.perf_counter()
+        seen = self.method.look(self.trial.judge.photos)
+        self.look_seconds = time.perf_counter() - start
+        return seen
+
+
+class Table(NamedTuple):
+    """A table of the bench."""
+
+    part: str  # of the source
+    attributes: tuple[int, ...]  # sizes of the attribute sets it is made with; those after the first for joint methods
+    score: Callable[[Candidate], Figures | None]  # None: the method has no such ability
+
+
+def score_annotation(candidate: Candidate) -> Figures:
+    """Free annotation, given name, given location."""
+    judge = candidate.trial.judge
+    free = score_free_annotation(judge.photos, candidate.seen, judge.instances)
+    location = score_given_location(candidate.method, judge.photos, judge.instances)
+    return {
+        "ap_at": {str(t): value for t, value in free.precision.items()},
+        "object_right": free.object_right,
+        "given_name_map": score_given_name(candidate.seen, judge.instances),
+        "given_location_map": location.mean_ap,
+        "given_location_auc": location.mean_auc,
+    }
+
+
+def score_retrieval(candidate: Candidate) -> Figures:
+    """Both lists of queries."""
+    figures: Figures = {}
+    for kind, queries in candidate.queries._asdict().items():
+        scores = score_queries(candidate.seen, candidate.trial.judge.instances, queries)
+        figures[kind] = {
+            "queries": len(queries),
+            "mar": scores.mean_average_recall,
+            "map": scores.mean_average_precision,
+            "precision_at_recall": [round(value, 4) for value in scores.precision.tolist()],
+        }
+    return figures
+
+
+def score_outlines(candidate: Candidate) -> Figures:
+    """Outlines as they are painted."""
+    return _measure_masks(candidate.trial, [look.outline for look in candidate.seen])
+
+
+def score_inductive(candidate: Candidate) -> Figures:
+    """A class for every region, each photo by itself."""
+    return _measure_masks(candidate.trial, [leave_no_background(look) for look in candidate.seen])
+
+
+def score_transductive(candidate: Candidate) -> Figures | None:
+    """A class for every region, the method learning from the new photos too."""
+    if not isinstance(candidate.method, TransductiveMethod):
+        return None
+    seen = candidate.method.look_together(candidate.trial.judge.photos)
+    return _measure_masks(candidate.trial, [leave_no_background(look) for look in seen])
+
+
+def score_predict(candidate: Candidate) -> Figures:
+    """A class for every region among those an SVM predicts for the photo.
+
+    A method that can be told which tags a photo may have is told; of others, the barred scores are struck out.
+    """
+    trial = candidate.trial
+    allowed = predict_objects(trial.learn, trial.judge.photos, seed=candidate.seed)
+    seen = look_within(candidate, allowed)
+    return _measure_masks(trial, [leave_no_background(look) for look in seen])
+
+
+def look_within(candidate: Candidate, allowed: Array) -> list[Seen]:
+    """What the method says where only `allowed` (I, K_o) objects can be."""
+    if isinstance(candidate.method, GuidedMethod):
+        everything = candidate.trial.judge.tags.attributes * 0 + 1
+        return candidate.method.look_within(candidate.trial.judge.photos, Tags(allowed, everything))
+    return [keep_tagged(look, row) for look, row in zip(candidate.seen, allowed, strict=True)]
+
+
+def _measure_masks(trial: Trial, labels: list[Ints]) -> Figures:
+    names = ("background", *trial.vocabulary.objects)
+    confusion = confuse_labels(trial.judge.photos, labels, trial.judge.masks, len(names))
+    iou = intersection_over_union(confusion)
+    return {
+        "miou": mean_iou(confusion),
+        "object_miou": mean_object_iou(confusion),
+        "pixel_accuracy": pixel_accuracy(confusion),
+        "class_accuracy": class_accuracy(confusion),
+        "iou": {name: value for name, value in zip(names, iou.tolist(), strict=True) if value == value},
+    }

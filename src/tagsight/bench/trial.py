@@ -1,0 +1,112 @@
+"""A source as arrays: what methods learn from, and what they are judged by."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from tagsight.bench.sources.source import KnownPhoto, MaskKind, Source
+from tagsight.data.vocabulary import Vocabulary, tag_matrix
+from tagsight.errors import InputError
+from tagsight.evaluation.masks import VOID
+from tagsight.evaluation.method import Tags
+from tagsight.evaluation.truth import Instances
+from tagsight.features.described import DescribedPhoto
+from tagsight.features.describer import Recipe
+from tagsight.features.extract import extract
+from tagsight.progress import Report
+from tagsight.types import Array
+
+
+class Sample(NamedTuple):
+    """Photos with their tags and truth."""
+
+    photos: tuple[DescribedPhoto, ...]
+    tags: Tags
+    instances: tuple[Instances, ...]
+    masks: tuple[Array, ...]  # (H, W) labels of an outline, VOID where not known; none where there are none
+
+
+class Trial(NamedTuple):
+    """What a method learns from and is judged on, in one vocabulary."""
+
+    vocabulary: Vocabulary
+    learn: Sample
+    judge: Sample
+    background: bool  # whether label 0 of a mask is a background to be found
+
+
+class DescribedSource(NamedTuple):
+    """A source whose photos are described."""
+
+    source: Source
+    learn: tuple[DescribedPhoto, ...]
+    judge: tuple[DescribedPhoto, ...]
+
+
+def describe_source(
+    source: Source, recipe: Recipe, report: Report, stage: str, *, n_workers: int | None = None
+) -> DescribedSource:
+    """Describe all photos, from the cache where they are in it; a photo that cannot be read stops the bench."""
+    paths = [photo.path for photo in (*source.learn, *source.judge)]
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        report(stage, done, len(paths))
+
+    extraction = extract(paths, recipe, n_workers=n_workers, on_photo=count)
+    if extraction.problems:
+        first = extraction.problems[0]
+        raise InputError(f"{str(first.path)!r} cannot be used ({first.reason}), and a bench must judge every photo")
+    photos = tuple(extraction.load())
+    n = len(source.learn)
+    return DescribedSource(source, photos[:n], photos[n:])
+
+
+def pose_trial(described: DescribedSource, n_attributes: int) -> Trial:
+    """The trial with the attribute set of that size."""
+    source = described.source
+    if n_attributes not in source.attribute_sets:
+        known = ", ".join(map(str, source.attribute_sets))
+        raise InputError(f"there is no set of {n_attributes} attributes; choose one of {known}")
+    vocabulary = Vocabulary(source.vocabulary.objects, source.attribute_sets[n_attributes])
+    return Trial(
+        vocabulary,
+        _make_sample(source.learn, described.learn, vocabulary, source.masks),
+        _make_sample(source.judge, described.judge, vocabulary, source.masks),
+        source.masks.background,
+    )
+
+
+def _make_sample(
+    known: Sequence[KnownPhoto], photos: tuple[DescribedPhoto, ...], vocabulary: Vocabulary, kind: MaskKind
+) -> Sample:
+    tags = tag_matrix(known, vocabulary)
+    n = len(vocabulary.objects)
+    return Sample(
+        photos,
+        Tags(tags[:, :n], tags[:, n:]),
+        tuple(locate_instances(photo, vocabulary) for photo in known),
+        tuple(_read_mask(photo.mask, kind) for photo in known if photo.mask is not None),
+    )
+
+
+def locate_instances(photo: KnownPhoto, vocabulary: Vocabulary) -> Instances:
+    """The boxes of a photo as columns of a vocabulary."""
+    tags = tag_matrix(photo.boxes, vocabulary)
+    n = len(vocabulary.objects)
+    boxes = np.array([one.box for one in photo.boxes], np.int64).reshape(-1, 4)
+    return Instances(tags[:, :n].argmax(axis=1), boxes, tags[:, n:])
+
+
+def _read_mask(path: Path, kind: MaskKind) -> Array:
+    try:
+        with Image.open(path) as image:
+            mask = np.array(image)
+    except OSError as error:
+        raise InputError(f"the mask {str(path)!r} cannot be read: {error}") from error
+    return np.where(mask == kind.void, VOID, mask).astype(np.uint8)

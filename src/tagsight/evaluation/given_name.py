@@ -1,0 +1,39 @@
+"""Given name: told that a photo has an object, describe it.
+
+Every (photo, class) pair of the truth is one item. Its scores are the attributes of the region where the class is
+strongest; an attribute is true if any instance of that class in the photo has it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.evaluation.method import Seen
+from tagsight.evaluation.ranking import average_precision, mean_defined, measure_columns
+from tagsight.evaluation.truth import Instances
+from tagsight.types import Array, Floats
+
+
+class Described(NamedTuple):
+    """Items with the scores of their attributes and the truth."""
+
+    score: Floats  # (n, K_a)
+    truth: Array  # (n, K_a) 0 or 1
+
+
+def describe_named(seen: Sequence[Seen], truth: Sequence[Instances]) -> Described:
+    """The items, photo by photo, classes in column order."""
+    score: list[Floats] = []
+    real: list[Array] = []
+    for look, instances in zip(seen, truth, strict=True):
+        for o in np.unique(instances.objects):
+            score.append(look.attributes[np.argmax(look.objects[:, o])])
+            real.append(instances.attributes[instances.objects == o].max(axis=0))
+    return Described(np.array(score), np.array(real))
+
+
+def score_given_name(seen: Sequence[Seen], truth: Sequence[Instances]) -> float:
+    """Mean over attributes of the average precision over all pairs."""
+    items = describe_named(seen, truth)
+    return mean_defined(measure_columns(average_precision, items.score, items.truth))

@@ -1,0 +1,50 @@
+"""Segmentation: what a method paints against true masks.
+
+Labels are those of an outline: 0 background, 1.. objects. Where every pixel is of some class (LabelMe Outdoor) there is
+no background, and a region that the outline leaves to it takes its strongest object.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from tagsight.evaluation.masks import count_confusion
+from tagsight.evaluation.method import Seen
+from tagsight.features.described import DescribedPhoto
+from tagsight.regions import paint_regions, resize_map
+from tagsight.types import Array, Ints
+
+
+def leave_no_background(seen: Seen) -> Ints:
+    """(R,) the outline, with the strongest object where it has none."""
+    return np.where(seen.outline > 0, seen.outline, seen.objects.argmax(axis=1) + 1)
+
+
+def paint_labels(photo: DescribedPhoto, labels: Ints) -> Array:
+    """(H, W) label of every pixel of the whole photo."""
+    return resize_map(paint_regions(labels, photo.labels), photo.size)
+
+
+def confuse_labels(
+    photos: Sequence[DescribedPhoto], labels: Sequence[Ints], masks: Iterable[Array], n_classes: int
+) -> Ints:
+    """(n_classes, n_classes) pixels of all photos by true and found label; `masks` are (H, W), VOID 255 not counted."""
+    confusion = np.zeros((n_classes, n_classes), np.int64)
+    for photo, found, mask in zip(photos, labels, masks, strict=True):
+        confusion += count_confusion(mask, paint_labels(photo, found), n_classes)
+    return confusion
+
+
+def keep_tagged(seen: Seen, allowed: Array) -> Seen:
+    """What is left of an answer where only the objects `allowed` (K_o,) can be in the photo.
+
+    Scores of the others become minus infinity, and a region outlined as one of them takes the strongest allowed object,
+    if that is more probable than not.
+    """
+    barred = np.where(allowed != 0, 0.0, -np.inf)
+    objects = seen.objects + barred
+    known = np.append(True, allowed != 0)
+    best = np.where(objects.max(axis=1) > 0, objects.argmax(axis=1) + 1, 0)
+    return seen._replace(
+        photo=seen.photo + barred, objects=objects, outline=np.where(known[seen.outline], seen.outline, best)
+    )

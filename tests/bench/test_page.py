@@ -1,0 +1,125 @@
+"""The page of results, from made cells."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tagsight.bench import paper
+from tagsight.bench.board import Board
+from tagsight.bench.cells import read_cells
+from tagsight.bench.curves import draw_curves
+from tagsight.bench.methods import METHODS
+from tagsight.bench.page import render_page
+
+
+def make_cell(
+    table: str, method: str, figures: dict[str, Any] | None, *, seed: int = 0, attributes: int = 64, **settings: str
+) -> dict[str, Any]:
+    known = {"collection": "apascal", "features": "deep", "on": "test", **settings}
+    return {
+        "settings": {"table": table, "method": method, "seed": seed, "attributes": attributes, **known},
+        "machine": {"cpu": "abacus", "cores": 3},
+        "seconds": {"fit": 12.0, "look_per_photo": 0.0034},
+        "figures": figures,
+    }
+
+
+def annotate(share: float) -> dict[str, Any]:
+    return {
+        "ap_at": {"2": share, "5": share, "8": share},
+        "given_name_map": share,
+        "given_location_map": share,
+        "given_location_auc": share,
+    }
+
+
+def find_rows(page: str, heading: str) -> dict[str, list[str]]:
+    """The first table after a heading: cells of each row by its first."""
+    lines = page.split(heading, 1)[1].split("\n|", 1)[1].split("\n\n", 1)[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_mean_spread_and_the_best_weak_method() -> None:
+    cells = [make_cell("annotation", "wsvm", annotate(share), seed=s) for s, share in enumerate((0.3, 0.4, 0.5))]
+    cells += [make_cell("annotation", "miml", annotate(0.35)), make_cell("annotation", "ssvm", annotate(0.9))]
+    cells.append(make_cell("annotation", "wlda", annotate(0.99), on="validation"))
+    rows = find_rows(render_page(cells, ()), "### Annotation")
+    assert rows["wsvm"][:2] == ["**40.0** ± 10.0", "24.8"]
+    assert rows["miml"][:2] == ["35.0", "28.7"]
+    assert rows["ssvm"][:2] == ["90.0", "40.6"]
+    assert rows["wlda"][:2] == ["not run", "30.7"]
+    assert rows["ws-mrf-sibp"][-2:] == ["not run", "81.5"]
+    assert list(rows) == ["method", "---", *(name for name in METHODS if name != "supervised")]
+
+
+def test_segmentation_has_a_column_an_attribute_set() -> None:
+    cells = [
+        make_cell("segmentation", "ws-mrf-sibp", {"miou": n / 100, "object_miou": 0.5}, attributes=n)
+        for n in (0, 8, 64, 74)
+    ]
+    rows = find_rows(render_page(cells, ()), "### Segmentation")
+    assert rows["ws-mrf-sibp"] == ["0.0", "23.6", "8.0", "27.3", "64.0", "28.9", "74.0", "29.4"]
+    assert rows["wsdc"] == ["not run", "18.2", "", "", "", "", "", ""]
+    assert "ssvm" not in rows
+
+
+def test_what_a_method_cannot_do_is_not_what_was_not_run() -> None:
+    accuracy = {"pixel_accuracy": 0.5, "class_accuracy": 0.25}
+    cells = [
+        make_cell("inductive", "wsdc", accuracy, attributes=0, collection="labelme"),
+        make_cell("transductive", "wsdc", None, attributes=0, collection="labelme"),
+    ]
+    rows = find_rows(render_page(cells, ()), "## LabelMe Outdoor (ADE labels), deep")
+    assert rows["wsdc"] == ["50.0", "19.3", "25.0", "25.0", "cannot", "", "cannot", "", "not run", "", "not run", ""]
+    assert rows["supervised"][4:] == [""] * 8
+
+
+def test_ablations_stand_below_the_full_model() -> None:
+    cells = [
+        make_cell("annotation", "ws-mrf-sibp", annotate(0.4)),
+        make_cell("annotation", "no-spatial-field", annotate(0.3)),
+        make_cell("segmentation", "no-spatial-field", {"miou": 0.2, "object_miou": 0.1}),
+    ]
+    rows = find_rows(render_page(cells, ()), "### Ablations")
+    assert rows["ws-mrf-sibp"][0] == "**40.0**"
+    assert rows["no-spatial-field"] == ["30.0"] * 6 + ["20.0"]
+
+
+def test_times_stand_beside_the_papers() -> None:
+    rows = find_rows(render_page([make_cell("annotation", "ws-mrf-sibp", annotate(0.4))], ()), "### Time")
+    assert rows["ws-mrf-sibp"] == ["12.0", "3.4", "not run", "not run", "80 s an iteration", "200 ms"]
+    assert rows["wlda"][-2:] == ["65 s an iteration", ""]
+
+
+def test_the_machine_is_told_and_only_pictures_that_are_there_are_shown() -> None:
+    page = render_page([make_cell("annotation", "wsvm", annotate(0.4))], {"queries-deep.svg"})
+    assert "Machine: abacus, 3 cores." in page
+    assert "images/queries-deep.svg" in page
+    assert "images/queries-classic.svg" not in page
+    assert "panels.jpg" not in page
+
+
+def test_every_method_of_the_paper_is_one_of_ours() -> None:
+    quoted = {*paper.APASCAL, *paper.IMAGENET, *paper.MIOU, *paper.LABELME, *paper.SECONDS_AN_ITERATION}
+    assert quoted <= set(METHODS)
+
+
+def test_the_page_is_that_of_the_cells(repository: Path) -> None:
+    cells = read_cells(repository / "benchmarks/results/cells")
+    pictures = {path.name for path in (repository / "docs/images").iterdir()}
+    assert (repository / "docs/results.md").read_text() == render_page(cells, pictures), (
+        "run benchmarks/results_page.py"
+    )
+
+
+def test_curves_are_drawn_alike_each_time() -> None:
+    pytest.importorskip("matplotlib")
+    half = {"precision_at_recall": [0.5] * 101}
+    board = Board([make_cell("queries", "wsvm", {"pairs": half, "triples": half})], "apascal", "deep")
+    first = draw_curves(board, 64)
+    assert first is not None
+    assert first.startswith(b"<?xml")
+    assert first == draw_curves(board, 64)
+    assert draw_curves(Board([], "apascal", "deep"), 64) is None

@@ -1,0 +1,47 @@
+"""Which cells a bench has."""
+
+import pytest
+
+from tagsight.bench.methods import ABLATIONS, METHODS, find_entry
+from tagsight.bench.plan import Request, plan_cells
+from tagsight.errors import InputError
+
+
+def test_joint_methods_are_outlined_with_every_attribute_set_and_others_with_none() -> None:
+    cells = plan_cells(Request("apascal", ("segmentation",), n_seeds=1))
+    sizes = {method: sorted(c.fit.attributes for c in cells if c.fit.method == method) for method in METHODS}
+    assert sizes["ws-mrf-sibp"] == [0, 8, 64, 74]
+    assert sizes["wsdc"] == sizes["supervised"] == [0]
+    assert sizes["ssvm"] == []
+
+
+def test_tables_on_the_same_photos_share_their_fits() -> None:
+    cells = plan_cells(Request("apascal", (), ("wsvm",), n_seeds=2))
+    assert [cell.table for cell in cells] == ["annotation", "queries", "annotation", "queries"] + 2 * ["segmentation"]
+    assert len({cell.fit for cell in cells}) == 4
+    assert len({cell.fit for cell in plan_cells(Request("labelme", (), ("wsvm",), n_seeds=1))}) == 1
+
+
+def test_ablations_are_methods_in_the_tables_they_bear_on() -> None:
+    cells = plan_cells(Request("apascal", ("ablations",), n_seeds=1))
+    assert {cell.fit.method for cell in cells} == set(ABLATIONS)
+    assert {(cell.table, cell.fit.attributes) for cell in cells} == {("annotation", 64), ("segmentation", 64)}
+
+
+def test_a_wrong_word_names_the_right_ones() -> None:
+    for request, remedy in (
+        (Request("coco"), "apascal, labelme, rendered"),
+        (Request("apascal", ("predict",)), "annotation, queries, segmentation, ablations"),
+        (Request("labelme", ("ablations",)), "inductive, transductive, predict"),
+        (Request("apascal", features="sift"), "deep, classic"),
+        (Request("apascal", on="train"), "test, validation"),
+        (Request("apascal", methods=("wsvn",)), "wsvm, miml"),
+        (Request("apascal", methods=("../x:Y",)), "module:Class"),
+    ):
+        with pytest.raises(InputError, match=remedy):
+            plan_cells(request)
+
+
+def test_a_place_is_a_method() -> None:
+    assert find_entry("my.module:Class").place == "my.module:Class"
+    assert find_entry("my.module:Class").taught_by == "tags"

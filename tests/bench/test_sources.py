@@ -1,0 +1,120 @@
+"""Collections with truth as trials."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagsight.bench.query_lists import draw_lists, read_lists, write_lists
+from tagsight.bench.sources.apascal import MATERIALS, read_apascal
+from tagsight.bench.sources.labelme import read_labelme
+from tagsight.bench.sources.rendered import read_rendered
+from tagsight.bench.sources.source import KnownPhoto, Source, hold_out
+from tagsight.bench.trial import DescribedSource, Trial, locate_instances, pose_trial
+from tagsight.data.synthetic import read_classes, read_truth
+from tagsight.data.vocabulary import Vocabulary
+from tagsight.errors import InputError
+from tagsight.evaluation.masks import VOID
+
+from ..evaluation.cases import make_photo
+
+
+def pose(source: Source, n_attributes: int) -> Trial:
+    """The trial with one made photo for all, where only the truth matters."""
+    photo = (make_photo(),)
+    return pose_trial(DescribedSource(source, photo * len(source.learn), photo * len(source.judge)), n_attributes)
+
+
+def test_rendered_truth_as_arrays(demo: Path) -> None:
+    truth = read_truth(demo / "photos")
+    trial = pose(read_rendered(demo / "photos", "photos"), 10)
+    tested = [photo for photo in truth.photos if photo.split == "test"]
+    assert trial.vocabulary.objects == truth.objects
+    assert truth.hidden not in trial.vocabulary.attributes
+    for photo, instances, mask in zip(tested, trial.judge.instances, trial.judge.masks, strict=True):
+        assert [trial.vocabulary.objects[o] for o in instances.objects] == [one.object for one in photo.instances]
+        assert instances.boxes.tolist() == [list(one.box) for one in photo.instances]
+        words = [{trial.vocabulary.attributes[a] for a in np.flatnonzero(row)} for row in instances.attributes]
+        assert words == [set(one.attributes) - {truth.hidden} for one in photo.instances]
+        assert (mask == read_classes(demo / "photos", photo)).all()
+    union = np.array([instances.attributes.max(axis=0) for instances in trial.learn.instances])
+    assert (trial.learn.tags.attributes == union).all()
+
+
+def test_a_smaller_attribute_set_has_its_columns_alone(demo: Path) -> None:
+    trial = pose(read_rendered(demo / "photos", "photos"), 0)
+    assert trial.learn.tags.attributes.shape == (len(trial.learn.photos), 0)
+    assert trial.judge.instances[0].attributes.shape[1] == 0
+    with pytest.raises(InputError, match="choose one of 0, 10"):
+        pose(read_rendered(demo / "photos", "photos"), 8)
+
+
+def test_holding_out_never_touches_the_test_photos(demo: Path) -> None:
+    source = read_rendered(demo / "photos", "photos")
+    held = hold_out(source)
+    learn, judge = {photo.path for photo in held.learn}, {photo.path for photo in held.judge}
+    assert learn | judge == {photo.path for photo in source.learn}
+    assert not learn & judge
+    assert abs(len(learn) - len(judge)) <= 1
+    assert hold_out(source) == held
+    assert [photo.path for photo in held.judge] == sorted(judge)
+
+
+def test_void_of_a_mask_file_is_void(tmp_path: Path, demo: Path) -> None:
+    source = read_rendered(demo / "photos", "photos")
+    Image.fromarray(np.array([[0, 1], [2, 0]], np.uint8)).save(tmp_path / "mask.png")
+    known = KnownPhoto(tmp_path / "a.jpg", (), (), mask=tmp_path / "mask.png")
+    labelled = source._replace(learn=(), judge=(known,), masks=source.masks._replace(void=0))
+    assert pose(labelled, 0).judge.masks[0].tolist() == [[VOID, 1], [2, VOID]]
+
+
+def test_query_lists_come_back(tmp_path: Path, demo: Path) -> None:
+    trial = pose(read_rendered(demo / "photos", "photos"), 10)
+    lists = draw_lists(trial.judge.instances, count=7)
+    assert len(lists.pairs) == 7
+    assert {len(query.attributes) for query in lists.triples} == {2}
+    write_lists(tmp_path / "q.json", lists, trial.vocabulary)
+    assert read_lists(tmp_path / "q.json", trial.vocabulary) == lists
+    with pytest.raises(InputError, match="does not know"):
+        read_lists(tmp_path / "q.json", Vocabulary(("nothing",), ()))
+    (tmp_path / "q.json").write_text('{"pairs": []}')
+    with pytest.raises(InputError, match="pairs and triples"):
+        read_lists(tmp_path / "q.json", trial.vocabulary)
+
+
+def test_the_kept_queries_are_those_the_script_draws(repository: Path, real_data: Path) -> None:
+    source = read_apascal(real_data / "apascal", "photos")
+    assert (len(source.learn), len(source.judge)) == (2113, 2227)
+    vocabulary = Vocabulary(source.vocabulary.objects, source.attribute_sets[64])
+    truth = [locate_instances(photo, vocabulary) for photo in source.judge]
+    kept = read_lists(repository / "benchmarks/queries/apascal.json", vocabulary)
+    assert kept == draw_lists(truth)
+    assert (len(kept.pairs), len(kept.triples)) == (242, 300)
+
+
+def test_the_materials_follow_their_rule(real_data: Path) -> None:
+    for part in ("photos", "segmentation"):
+        source = read_apascal(real_data / "apascal", part)
+        named = [word for word in source.attribute_sets[64][51:] if word not in ("clear", "shiny")]
+        count = {word: sum(word in photo.attributes for photo in source.learn) for word in named}
+        assert set(sorted(named, key=lambda word: -count[word])[:8]) == set(MATERIALS)
+        assert list(source.attribute_sets) == [0, 8, 64, 74]
+
+
+def test_real_boxes_lie_in_their_photos_and_masks_fit(real_data: Path) -> None:
+    source = read_apascal(real_data / "apascal", "segmentation")
+    for photo in source.judge[:40]:
+        assert photo.mask is not None
+        with Image.open(photo.path) as image, Image.open(photo.mask) as mask:
+            width, height = image.size
+            assert mask.size == (width, height)
+        for one in photo.boxes:
+            x0, y0, x1, y1 = one.box
+            assert 0 <= x0 < x1 <= width
+            assert 0 <= y0 < y1 <= height
+    labelme = read_labelme(real_data / "labelme_outdoor", "photos")
+    assert (len(labelme.learn), len(labelme.judge)) == (2127, 206)
+    trial = pose(labelme._replace(learn=labelme.learn[:3], judge=labelme.judge[:3]), 0)
+    for tags, mask in zip(trial.judge.tags.objects, trial.judge.masks, strict=True):
+        assert set(np.unique(mask)) - {VOID} <= set(np.flatnonzero(tags) + 1)

@@ -1,0 +1,147 @@
+"""What a table asks of a method."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import pytest
+
+from tagsight.bench.methods import Entry, find_entry, make_method, teach
+from tagsight.bench.predicted_tags import pool_features, predict_objects
+from tagsight.bench.query_lists import QueryLists
+from tagsight.bench.tables import (
+    Candidate,
+    score_inductive,
+    score_outlines,
+    score_predict,
+    score_transductive,
+)
+from tagsight.bench.trial import Sample, Trial
+from tagsight.data.vocabulary import Vocabulary
+from tagsight.errors import InputError
+from tagsight.evaluation.masks import VOID
+from tagsight.evaluation.method import Seen, Tags
+from tagsight.evaluation.truth import Instances
+from tagsight.features.described import DescribedPhoto
+from tagsight.types import Array, Floats
+
+from ..evaluation.cases import make_photo, see
+
+
+def make_trial() -> Trial:
+    """Two classes, left and right half of a photo; the tag of a training photo is told by its first feature."""
+    photo = make_photo(size=(8, 4), rows=1, columns=2)
+    labels = [0, 1] * 10
+    learn = [photo._replace(features=np.array([[2 * o - 1, 1]] * 2, np.float16)) for o in labels]
+    mask = np.full((4, 8), 2, np.uint8)
+    mask[0] = VOID
+    judge = learn[1]  # it shows class 2 alone
+    tags = np.eye(2, dtype=np.uint8)[labels]
+    none = Instances(np.zeros(0, int), np.zeros((0, 4), int), np.zeros((0, 0)))
+    return Trial(
+        Vocabulary(("a", "b"), ()),
+        Sample(tuple(learn), Tags(tags, np.zeros((20, 0))), (none,) * 20, (mask,) * 20),
+        Sample((judge,), Tags(tags[1:2], np.zeros((1, 0))), (none,), (mask,)),
+        background=False,
+    )
+
+
+class Plain:
+    """Says that the left half is class 1 and the right half nothing, where class 2 is the likelier."""
+
+    def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, *, seed: int = 0) -> Self:
+        return self
+
+    def look(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
+        return [see([[3.0, -1.0], [-2.0, -1.0]], [[], []], outline=np.array([1, 0])) for _ in photos]
+
+    def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
+        return np.zeros((len(boxes), 0))
+
+
+class Able(Plain):
+    """Also learns from new photos, and can be told what they may show."""
+
+    def look_together(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
+        return [look._replace(outline=np.array([2, 2])) for look in self.look(photos)]
+
+    def look_within(self, photos: Sequence[DescribedPhoto], allowed: Tags) -> list[Seen]:
+        assert allowed.objects.tolist() == [[0, 1]]
+        assert allowed.attributes.shape == (1, 0)
+        return [look._replace(outline=np.array([2, 1])) for look in self.look(photos)]
+
+
+def judge(method: Plain) -> Candidate:
+    return Candidate(method, make_trial(), QueryLists((), ()), 0)
+
+
+def test_outlines_count_as_painted_and_inductive_leaves_no_background() -> None:
+    assert score_outlines(judge(Plain()))["pixel_accuracy"] == 0
+    assert score_inductive(judge(Plain()))["pixel_accuracy"] == 0.5
+    assert score_inductive(judge(Plain()))["class_accuracy"] == 0.5
+
+
+def test_predicted_tags_strike_out_or_are_told() -> None:
+    assert score_predict(judge(Plain()))["pixel_accuracy"] == 1  # class 1 is barred
+    assert score_predict(judge(Able()))["pixel_accuracy"] == 0.5
+
+
+def test_a_method_that_cannot_learn_from_new_photos_has_no_cell() -> None:
+    assert score_transductive(judge(Plain())) is None
+    figures = score_transductive(judge(Able()))
+    assert figures is not None
+    assert figures["pixel_accuracy"] == 1
+    assert figures["iou"] == {"b": 1.0}
+
+
+def test_a_method_looks_once_and_is_timed() -> None:
+    candidate = judge(Plain())
+    assert candidate.look_seconds is None
+    assert candidate.seen is candidate.seen
+    assert candidate.look_seconds is not None
+
+
+def test_predicted_tags() -> None:
+    trial = make_trial()
+    photos = [trial.learn.photos[0], trial.learn.photos[1]]
+    assert predict_objects(trial.learn, photos).tolist() == [[1, 0], [0, 1]]
+    rare = trial.learn._replace(tags=Tags(np.zeros((20, 2), np.uint8), trial.learn.tags.attributes))
+    rare.tags.objects[:, 1] = 1
+    assert predict_objects(rare, photos).tolist() == [[0, 1], [0, 1]]  # never seen, always seen
+
+
+def test_pooled_features_weigh_regions_by_area() -> None:
+    photo = make_photo(size=(8, 4), rows=1, columns=2)
+    labels = photo.labels.copy()
+    labels[:, :] = 0
+    labels[0, 0] = 1
+    pooled = pool_features([photo._replace(features=np.array([[1, 0], [0, 1]], np.float16), labels=labels)])
+    assert pooled[0, 1] / pooled[0, 0] == pytest.approx(1 / 7)
+    assert np.linalg.norm(pooled[0]) == pytest.approx(1)
+
+
+class Taught(Plain):
+    """Keeps what it is taught by."""
+
+    def __init__(self, strength: float = 1.0):
+        self.strength = strength
+
+    def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, truth: object = None, *, seed: int = 0) -> Self:
+        self.truth = truth
+        self.seed = seed
+        return self
+
+
+def test_strong_methods_get_their_truth_and_weak_ones_do_not() -> None:
+    sample = make_trial().learn
+    place = f"{__name__}:Taught"
+    for taught_by, truth in (("tags", None), ("boxes", sample.instances), ("masks", sample.masks)):
+        entry = Entry(place, {"strength": 2.0}, taught_by)  # type: ignore[arg-type]
+        method = teach(make_method("x", entry), entry, sample, seed=3)
+        assert (method.truth, method.strength, method.seed) == (truth, 2.0, 3)  # type: ignore[attr-defined]
+
+
+def test_a_method_that_is_not_there_is_named() -> None:
+    for place in ("no.such.module:A", f"{__name__}:Nothing"):
+        with pytest.raises(InputError, match="cannot be imported"):
+            make_method("x", find_entry(place))

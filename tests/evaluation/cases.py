@@ -1,0 +1,72 @@
+"""Small photos, answers and truths for the protocols."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from tagsight.evaluation.method import Seen, Tags
+from tagsight.evaluation.truth import Instances
+from tagsight.features.described import DescribedPhoto
+from tagsight.types import Array, Floats
+
+
+def make_photo(*, size: tuple[int, int] = (40, 20), rows: int = 2, columns: int = 4) -> DescribedPhoto:
+    """A photo analysed at half its size, cut into a grid of regions in reading order."""
+    width, height = size[0] // 2, size[1] // 2
+    down, across = np.arange(height) * rows // height, np.arange(width) * columns // width
+    labels = (down[:, None] * columns + across).astype(np.int32)
+    n = rows * columns
+    return DescribedPhoto(
+        np.arange(n, dtype=np.float16)[:, None], labels, np.zeros((0, 2), np.int32), np.zeros(0, np.float32), size
+    )
+
+
+def see(objects: Sequence[Sequence[float]], attributes: Sequence[Sequence[float]], **parts: Array) -> Seen:
+    """An answer whose photo scores are the strongest of the regions, and whose outline is all background."""
+    scores = np.array(objects, float)
+    words = np.array(attributes, float).reshape(len(scores), -1)
+    return Seen(scores.max(axis=0), scores, words, np.zeros(len(scores), np.int64))._replace(**parts)
+
+
+def there(*instances: tuple[int, tuple[int, int, int, int], Sequence[int]]) -> Instances:
+    """A truth of (object, box, attributes) each."""
+    objects, boxes, attributes = zip(*instances, strict=True)
+    return Instances(np.array(objects), np.array(boxes), np.array(attributes))
+
+
+def draw_world(
+    seed: int, *, n_photos: int = 30, n_objects: int = 4, n_attributes: int = 6
+) -> tuple[list[DescribedPhoto], list[Seen], list[Instances]]:
+    """Photos of eight regions with random answers, rounded so that some tie, and random truth."""
+    rng = np.random.default_rng(seed)
+    photos, seen, truth = [], [], []
+    for _ in range(n_photos):
+        photos.append(make_photo())
+        objects = rng.normal(size=(8, n_objects)).round(1)
+        seen.append(
+            Seen(objects.max(axis=0), objects, rng.normal(size=(8, n_attributes)).round(1), rng.integers(0, 5, 8))
+        )
+        n = rng.integers(1, 4)
+        corner = np.stack([rng.integers(0, 20, n), rng.integers(0, 10, n)], axis=1)
+        boxes = np.hstack([corner, corner + rng.integers(2, 10, (n, 2))])
+        truth.append(Instances(rng.integers(0, n_objects, n), boxes, rng.integers(0, 2, (n, n_attributes))))
+    return photos, seen, truth
+
+
+class Clairvoyant:
+    """A method that says of every box what it was told to."""
+
+    def __init__(self, answers: dict[int, Floats]):
+        self._answers = answers  # by identity of the photo
+
+    def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, *, seed: int = 0) -> Self:
+        return self
+
+    def look(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
+        raise NotImplementedError
+
+    def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
+        answer = self._answers[id(photo)]
+        assert len(answer) == len(boxes)
+        return answer
