@@ -14,12 +14,13 @@ PACKAGE = Path(tagsight.__file__).parent
 # Each layer may import those before it; a file of the root counts under its own name.
 LAYERS = [
     {"types", "errors", "kernels", "presets", "progress"},
-    {"numerics", "files", "calibration", "readout"},
+    {"numerics", "files", "calibration"},
     {"data", "model"},
     {"regions", "validation"},
     {"features", "engine"},
-    {"estimator", "trained"},
-    {"exemplars", "storage", "tasks"},
+    {"estimator", "readout"},
+    {"trained"},
+    {"exemplars", "fitting", "storage", "tasks"},
     {"training", "evaluation", "pictures"},
     {"index", "export", "baselines"},
     {"web"},

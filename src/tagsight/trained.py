@@ -1,6 +1,7 @@
 """A trained model: all that is needed to say something of a new photo."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -10,7 +11,11 @@ from tagsight.engine.inference import Learned, NewPhotos, infer_photos
 from tagsight.features.codebook import Projection, project
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.describer import Recipe
+from tagsight.features.views import Views, see_directions
 from tagsight.model.layout import Edges
+from tagsight.readout.learn import Readout
+from tagsight.readout.read import read_regions
+from tagsight.readout.regions import Regions
 from tagsight.types import Array, Floats, Ints
 
 
@@ -35,8 +40,10 @@ class TrainedModel(NamedTuple):
     vocabulary: Vocabulary
     recipe: Recipe
     n_regions: int
+    views: Views
     projection: Projection
     learned: Learned
+    readout: Readout | None  # None: the model's posterior speaks for itself
     objects: Calibration
     attributes: Calibration
     exemplars: tuple[tuple[Exemplar, ...], ...]  # of each factor, strongest first
@@ -56,16 +63,56 @@ class RegionPosterior(NamedTuple):
     attributes: Floats  # (R, K_a) calibrated probabilities
     free: Floats  # (R, K_b) posterior probabilities
     weight: Floats  # (K,) photo-level pi
+    outline: Ints  # (R,) what each region most probably is: 0 none of the objects, 1.. objects
 
 
-def look_at(model: TrainedModel, photos: list[DescribedPhoto]) -> list[RegionPosterior]:
+class Sight(Protocol):
+    """The part of a trained model that looks."""
+
+    @property
+    def views(self) -> Views:
+        """How vectors are seen."""
+        ...
+
+    @property
+    def projection(self) -> Projection:
+        """Principal components of directions."""
+        ...
+
+    @property
+    def learned(self) -> Learned:
+        """The fitted model."""
+        ...
+
+    @property
+    def readout(self) -> Readout | None:
+        """The readers of regions, if any."""
+        ...
+
+    @property
+    def objects(self) -> Calibration:
+        """Calibration of objects."""
+        ...
+
+    @property
+    def attributes(self) -> Calibration:
+        """Calibration of attributes."""
+        ...
+
+
+def look_at(model: Sight, photos: Sequence[DescribedPhoto]) -> list[RegionPosterior]:
     """Posteriors of the regions of each photo, tags unknown."""
     factors = model.learned.settings.factors
-    stacked = stack_photos(photos, model.projection)
+    stacked = stack_photos(photos, model.views, model.projection)
     allowed = np.ones((len(photos), factors.total), np.uint8)
     seen = infer_photos(model.learned, NewPhotos(*stacked, allowed))
-    objects = model.objects.apply(seen.log_odds[:, : factors.objects])
-    attributes = model.attributes.apply(seen.log_odds[:, factors.objects : factors.tagged])
+    log_odds = seen.log_odds[:, : factors.tagged]
+    outline = outline_posterior(log_odds[:, : factors.objects])
+    if model.readout:
+        reading = read_regions(Regions(photos, model.views, stacked.X), model.readout)
+        log_odds, outline = np.hstack([reading.objects, reading.attributes]), reading.outline
+    objects = model.objects.apply(log_odds[:, : factors.objects])
+    attributes = model.attributes.apply(log_odds[:, factors.objects :])
     free = seen.assign[:, factors.tagged :].astype(np.float64)
     ends = np.cumsum([len(photo.features) for photo in photos])[:-1]
     return [
@@ -75,9 +122,16 @@ def look_at(model: TrainedModel, photos: list[DescribedPhoto]) -> list[RegionPos
             np.split(attributes, ends),
             np.split(free, ends),
             seen.prior,
+            np.split(outline, ends),
             strict=True,
         )
     ]
+
+
+def outline_posterior(log_odds: Array) -> Ints:
+    """(N,) the object of highest log-odds (N, K_o) if it is more probable than not, counted from 1; else 0."""
+    best = log_odds.max(axis=1, initial=-np.inf)
+    return np.where(best > 0, log_odds.argmax(axis=1) + 1, 0) if log_odds.size else np.zeros(len(log_odds), np.int64)
 
 
 class Stacked(NamedTuple):
@@ -88,19 +142,19 @@ class Stacked(NamedTuple):
     edges: Edges
 
 
-def stack_photos(photos: list[DescribedPhoto], projection: Projection) -> Stacked:
+def stack_photos(photos: Sequence[DescribedPhoto], views: Views, projection: Projection) -> Stacked:
     """Project and stack regions; edges count in the stack."""
     sizes = np.array([len(photo.features) for photo in photos])
     first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
     pairs = [photo.edges.astype(np.int64) + start for photo, start in zip(photos, first, strict=True)]
     return Stacked(
-        np.concatenate([embed(photo.features, projection) for photo in photos]),
+        np.concatenate([embed(photo.features, views, projection) for photo in photos]),
         np.repeat(np.arange(len(photos)), sizes),
         Edges(np.concatenate(pairs), np.concatenate([photo.edge_weights for photo in photos])),
     )
 
 
-def embed(features: Array, projection: Projection) -> Array:
-    """Projected features at unit length, float32."""
-    vectors = project(features.astype(np.float32), projection)
+def embed(features: Array, views: Views, projection: Projection) -> Array:
+    """Projected directions at unit length, float32."""
+    vectors = project(see_directions(features, views), projection)
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)

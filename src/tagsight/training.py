@@ -1,36 +1,27 @@
 """From a collection of tagged photos to a trained model."""
 
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from tagsight.calibration import UNCALIBRATED, Calibration, fit_calibration
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
-from tagsight.data.vocabulary import tag_matrix
-from tagsight.engine.inference import Learned, NewPhotos, infer_photos
+from tagsight.data.vocabulary import Tags, tag_matrix
 from tagsight.errors import InputError, UnreadablePhotoError
-from tagsight.estimator import StackedIBP
 from tagsight.exemplars import pick_exemplars
 from tagsight.features.classic import choose_photos, learn_codebook
-from tagsight.features.codebook import Projection, learn_projection
-from tagsight.features.described import N_REGIONS, DescribedPhoto
-from tagsight.features.describer import Recipe
+from tagsight.features.described import N_REGIONS
+from tagsight.features.describer import Recipe, open_describer
 from tagsight.features.extract import Extraction, extract
+from tagsight.fitting import FitOptions, fit_photos
 from tagsight.progress import Report, stay_silent
+from tagsight.readout.learn import BACKGROUND
 from tagsight.regions import segment_photo
-from tagsight.trained import Stacked, TrainedModel, Training, stack_photos
+from tagsight.trained import TrainedModel, Training
 from tagsight.types import Array
-
-LENGTH = 256  # of a region's vector after projection
-SAMPLE = 20_000  # regions the projection is learned from
-HELD_OUT = 0.2  # of the photos, to calibrate on
-FEWEST_TO_HOLD_OUT = 50  # photos below which nothing is held out
 
 
 class TrainOptions(NamedTuple):
@@ -43,6 +34,13 @@ class TrainOptions(NamedTuple):
     n_regions: int = N_REGIONS
     seed: int = 0
     n_workers: int | None = None
+    background: float = BACKGROUND
+    readout: bool = True
+
+    @property
+    def fit_options(self) -> FitOptions:
+        """Those that concern the fit."""
+        return FitOptions(self.n_free, self.coupling, self.affinity, self.background, self.readout, self.seed)
 
 
 class Outcome(NamedTuple):
@@ -60,31 +58,27 @@ def train(collection: Collection, options: TrainOptions, report: Report = stay_s
         recipe = make_recipe(collection, options, report)
     with clock.stage("features"):
         extraction = _describe(collection, recipe, options, report)
-    with clock.stage("projection"):
-        photos = list(extraction.load())
-        projection = _learn_projection(photos, options.seed)
-        stacked = stack_photos(photos, projection)
+    photos = list(extraction.load())
     tagged = {photo.path: photo for photo in collection.photos}
-    tags = tag_matrix([tagged[path] for path in extraction.photos], collection.vocabulary)
-    with clock.stage("calibration"):
-        objects, attributes = _calibrate(stacked, tags, collection, options, report)
+    matrix = tag_matrix([tagged[path] for path in extraction.photos], collection.vocabulary)
+    tags = Tags(*np.hsplit(matrix, [len(collection.vocabulary.objects)]))
     with clock.stage("model"):
-        model = _fit(stacked, tags, collection, options, report, "learning")
+        fitted = fit_photos(photos, open_describer(recipe).blocks, tags, options.fit_options, report)
     with clock.stage("examples"):
-        learned = model._learned
-        allowed = np.hstack([tags, np.ones((len(tags), options.n_free), np.uint8)])
-        seen = infer_photos(learned, NewPhotos(*stacked, allowed))
-        exemplars = pick_exemplars(seen.log_odds, stacked.groups, extraction.photos, photos)
-    training = Training(len(photos), options.seed, tuple(model.bound_))
+        groups = np.repeat(np.arange(len(photos)), [len(photo.features) for photo in photos])
+        exemplars = pick_exemplars(fitted.log_odds, groups, extraction.photos, photos)
+    training = Training(len(photos), options.seed, fitted.bound)
     return Outcome(
         TrainedModel(
             collection.vocabulary,
             recipe,
             options.n_regions,
-            projection,
-            learned,
-            objects,
-            attributes,
+            fitted.views,
+            fitted.projection,
+            fitted.learned,
+            fitted.readout,
+            fitted.objects,
+            fitted.attributes,
             exemplars,
             training,
         ),
@@ -137,70 +131,3 @@ def _describe(collection: Collection, recipe: Recipe, options: TrainOptions, rep
         first = extraction.problems[0]
         raise InputError(f"none of the {len(paths)} photos can be read (first: {first.path.name!r}: {first.reason})")
     return extraction
-
-
-def _learn_projection(photos: list[DescribedPhoto], seed: int) -> Projection:
-    """Principal components of a seeded sample of regions, evenly from all photos."""
-    rng = np.random.default_rng(seed)
-    share = min(1.0, SAMPLE / sum(len(photo.features) for photo in photos))
-    picked = [photo.features[rng.random(len(photo.features)) < share] for photo in photos]
-    sample = np.concatenate(picked).astype(np.float32)
-    return learn_projection(sample, min(LENGTH, sample.shape[1]))
-
-
-def _fit(
-    stacked: Stacked, tags: Array, collection: Collection, options: TrainOptions, report: Report, stage: str
-) -> StackedIBP:
-    vocabulary = collection.vocabulary
-    model = StackedIBP(
-        len(vocabulary.objects),
-        len(vocabulary.attributes),
-        options.n_free,
-        coupling=options.coupling,
-        affinity=options.affinity,
-        seed=options.seed,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the report shows the bound's curve
-        return model.fit(
-            stacked.X,
-            tags,
-            groups=stacked.groups,
-            edges=stacked.edges.pairs,
-            edge_weights=stacked.edges.weight,
-            on_sweep=lambda sweep: report(stage, sweep.number, model.max_sweeps),
-        )
-
-
-def _calibrate(
-    stacked: Stacked, tags: Array, collection: Collection, options: TrainOptions, report: Report
-) -> tuple[Calibration, Calibration]:
-    """Fit a model to most photos and compare what it says of the others with their tags."""
-    if len(tags) < FEWEST_TO_HOLD_OUT:
-        return UNCALIBRATED, UNCALIBRATED
-    held_out = np.random.default_rng(options.seed).random(len(tags)) < HELD_OUT
-    kept, _ = _subset(stacked, ~held_out)
-    model = _fit(kept, tags[~held_out], collection, options, report, "calibrating")
-    rest, photo_of = _subset(stacked, held_out)
-    learned: Learned = model._learned
-    allowed = np.ones((int(held_out.sum()), learned.settings.factors.total), np.uint8)
-    seen = infer_photos(learned, NewPhotos(*rest, allowed))
-    strongest = np.full((len(allowed), tags.shape[1]), -np.inf)
-    np.maximum.at(strongest, photo_of, seen.log_odds[:, : tags.shape[1]])
-    truth = tags[held_out]
-    n_objects = len(collection.vocabulary.objects)
-    return (
-        fit_calibration(strongest[:, :n_objects].ravel(), truth[:, :n_objects].ravel()),
-        fit_calibration(strongest[:, n_objects:].ravel(), truth[:, n_objects:].ravel()),
-    )
-
-
-def _subset(stacked: Stacked, photos: Array) -> tuple[Stacked, Array]:
-    """The regions of some photos (a mask), renumbered; and the photo of each."""
-    mine = photos[stacked.groups]
-    place = np.cumsum(mine) - 1
-    number = np.cumsum(photos) - 1
-    inside = mine[stacked.edges.pairs[:, 0]]
-    edges = stacked.edges._replace(pairs=place[stacked.edges.pairs[inside]], weight=stacked.edges.weight[inside])
-    groups = number[stacked.groups[mine]]
-    return Stacked(stacked.X[mine], groups, edges), groups

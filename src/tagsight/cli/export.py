@@ -16,7 +16,6 @@ from tagsight.export.naming import find_root, name_photo
 from tagsight.export.output import Target
 from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, record_photo
 from tagsight.storage.model_file import load_model
-from tagsight.tasks.segment import THRESHOLD
 
 
 def run(
@@ -24,7 +23,7 @@ def run(
     images: Images,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Folder for the files.")],
     format: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")],
-    threshold: Annotated[float, typer.Option(min=0.0, max=1.0, help="Less probable is background.")] = THRESHOLD,
+    threshold: Annotated[float, typer.Option(min=0.0, max=1.0, help="Less probable is background.")] = 0.0,
     attribute_threshold: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Leave out attributes less probable.")
     ] = ATTRIBUTE_THRESHOLD,

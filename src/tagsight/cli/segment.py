@@ -14,7 +14,7 @@ from tagsight.files import write_atomically
 from tagsight.pictures.overlay import draw_overlay
 from tagsight.pictures.palette import LARGEST, encode_palette
 from tagsight.storage.model_file import load_model
-from tagsight.tasks.segment import THRESHOLD, segment_objects
+from tagsight.tasks.segment import segment_objects
 
 
 def run(
@@ -22,7 +22,7 @@ def run(
     images: Images,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the masks.")],
     overlay: Annotated[bool, typer.Option(help="Also write NAME.overlay.jpg with a legend.")] = False,
-    threshold: Annotated[float, typer.Option(min=0.0, max=1.0, help="Less probable is background.")] = THRESHOLD,
+    threshold: Annotated[float, typer.Option(min=0.0, max=1.0, help="Less probable is background.")] = 0.0,
 ) -> None:
     """Outline the objects of photos: DIR/NAME.png, 0 background, 1.. objects in the model's order."""
     trained = load_model(model)

@@ -59,6 +59,13 @@ def order_words(used: Iterable[str], declared: Sequence[str] = ()) -> tuple[str,
     return known + tuple(sorted(set(used).difference(known)))
 
 
+class Tags(NamedTuple):
+    """Tags of items, 0 or 1."""
+
+    objects: NDArray[np.uint8]  # (I, K_o)
+    attributes: NDArray[np.uint8]  # (I, K_a)
+
+
 def tag_matrix(items: Sequence[Tagged], vocabulary: Vocabulary) -> NDArray[np.uint8]:
     """Tell which tag is on which item, (I, K_o + K_a) of 0 and 1.
 

@@ -7,15 +7,9 @@ the probabilities they stand for.
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
+from tagsight.data.vocabulary import Tags
 from tagsight.features.described import DescribedPhoto
 from tagsight.types import Array, Floats, Ints
-
-
-class Tags(NamedTuple):
-    """Tags of photos, 0 or 1."""
-
-    objects: Array  # (I, K_o)
-    attributes: Array  # (I, K_a)
 
 
 class Seen(NamedTuple):

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from tagsight.features.described import DescribedPhoto
 from tagsight.regions import paint_regions, resize_map
 from tagsight.tasks.annotate import Attribute, Box, describe_region
-from tagsight.tasks.segment import THRESHOLD, label_regions
+from tagsight.tasks.segment import label_regions
 from tagsight.trained import RegionPosterior, TrainedModel
 from tagsight.types import Array
 
@@ -54,7 +54,7 @@ def record_photo(
     *,
     path: Path,
     name: str,
-    threshold: float = THRESHOLD,
+    threshold: float = 0.0,
     attribute_threshold: float = ATTRIBUTE_THRESHOLD,
     connected: bool = True,
 ) -> ExportedPhoto:

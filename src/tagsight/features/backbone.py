@@ -94,9 +94,9 @@ class Backbone:
         path = cache_builtin(folder or locate_cache())
         return cls(path, size=size, mean=_LITE0_MEAN, scale=_LITE0_SCALE, threads=threads)
 
-    def maps(self, pixels: Array, names: tuple[str, ...] | None = None) -> list[FeatureMap]:
-        """The named maps (all of them if None) of a photo, RGB (h, w, 3) uint8."""
-        tensor = self.prepare(pixels)
+    def maps(self, pixels: Array, names: tuple[str, ...] | None = None, *, zoom: float = 1.0) -> list[FeatureMap]:
+        """The named maps (all of them if None) of a photo, RGB (h, w, 3) uint8, seen `zoom` times as large."""
+        tensor = self.prepare(pixels, zoom=zoom)
         names = self.map_names if names is None else names
         _, rows, columns = (tensor.shape[axis] for axis in _LAYOUTS[self._input.layout])
         return [
@@ -104,11 +104,11 @@ class Backbone:
             for name, values in zip(names, self.forward(tensor, names), strict=True)
         ]
 
-    def prepare(self, pixels: Array) -> Array:
+    def prepare(self, pixels: Array, *, zoom: float = 1.0) -> Array:
         """The network's input tensor for a photo: resized, normalised, in the network's layout."""
         if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or pixels.size == 0:
             raise InputError(f"a photo must be RGB (h, w, 3) uint8, not {pixels.shape} {pixels.dtype}")
-        height, width = self.fit_size(*pixels.shape[:2])
+        height, width = self.fit_size(*pixels.shape[:2], zoom=zoom)
         shrinks = height * width < pixels.shape[0] * pixels.shape[1]
         resized = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
         planes = cv2.split(resized)
@@ -131,12 +131,12 @@ class Backbone:
             raise InputError(f"{self.path} fails on an input of shape {tensor.shape}: {problem}") from problem
         return [self._check_map(name, values) for name, values in zip(names, outputs, strict=True)]
 
-    def fit_size(self, height: int, width: int) -> tuple[int, int]:
+    def fit_size(self, height: int, width: int, *, zoom: float = 1.0) -> tuple[int, int]:
         """The (height, width) at which the network sees a photo of the given one."""
         if self._input.fixed:
             return self._input.fixed
-        zoom = self.size / max(height, width) / self.multiple
-        rows, columns = max(1, round(height * zoom)), max(1, round(width * zoom))
+        cells = zoom * self.size / max(height, width) / self.multiple
+        rows, columns = max(1, round(height * cells)), max(1, round(width * cells))
         return rows * self.multiple, columns * self.multiple
 
     def _check_map(self, name: str, values: Any) -> Array:

@@ -3,9 +3,9 @@
 A photo gives dense descriptors (`sift`), projected to 64 numbers; a mixture of 256 Gaussians over them gives
 each region a Fisher vector of 2 * 256 * 64 = 32,768 numbers (`fisher`), projected to 512. Its vector is
 
-    [ w_fisher u(projected Fisher vector), w_colour sqrt(Lab histogram) ],    u(v) = v / |v|,
+    [ u(projected Fisher vector), sqrt(Lab histogram) ],    u(v) = v / |v|,
 
-512 numbers each: blocks of unit length before their weights, as in `deep`. A descriptor counts in a region
+512 numbers each, both of unit length. A descriptor counts in a region
 by the pixels of its 5 x 5 cell that lie there, so the smallest region has some.
 
 Both projections and the mixture are learned from training photos. Nearly all of the codebook is the
@@ -25,13 +25,13 @@ from tagsight.features.colour import count_colours
 from tagsight.features.fisher import encode_regions
 from tagsight.features.pooling import weigh_cells
 from tagsight.features.sift import Descriptors, describe_points
+from tagsight.features.views import Block
 from tagsight.types import Array
 
 DESCRIPTOR_LENGTH = 64
 COMPONENTS = 256
 FISHER_LENGTH = 512
-FISHER_WEIGHT = 1.0
-COLOUR_WEIGHT = 1.0
+BLOCKS = (Block(FISHER_LENGTH, 1.0, 1.0), Block(512, 1.0, 1.0))
 
 # What codebooks are learned from.
 PHOTOS = 300
@@ -102,7 +102,7 @@ def describe_regions(pixels: Array, labels: Array, codebook: ClassicCodebook) ->
     vectors = _encode(points, _weigh_points(points, labels), codebook.descriptors, codebook.mixture)
     texture = project(vectors, codebook.fisher)
     texture /= np.maximum(np.linalg.norm(texture, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    return np.hstack([np.float32(FISHER_WEIGHT) * texture, np.float32(COLOUR_WEIGHT) * np.sqrt(colours)])
+    return np.hstack([texture, np.sqrt(colours)])
 
 
 def _weigh_points(points: Descriptors, labels: Array) -> sparse.csr_array:

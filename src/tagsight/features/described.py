@@ -27,6 +27,11 @@ class DescribedPhoto(NamedTuple):
     size: tuple[int, int]  # (W, H) of the whole photo
 
     @property
+    def area(self) -> Floats:
+        """(R,) share of the photo that each region covers."""
+        return np.bincount(self.labels.ravel(), minlength=len(self.features)) / self.labels.size
+
+    @property
     def edge_weights(self) -> Floats:
         """Shared boundary over its mean in the photo: 1 on average, whatever the photo's size."""
         mean = float(self.boundary.mean()) if len(self.boundary) else 1.0

@@ -6,10 +6,12 @@ from typing import NamedTuple, Protocol
 
 from tagsight.errors import InputError
 from tagsight.features.backbone import Backbone
+from tagsight.features.classic import BLOCKS as CLASSIC_BLOCKS
 from tagsight.features.classic import ClassicCodebook
 from tagsight.features.classic import describe_regions as describe_classic
-from tagsight.features.deep import DeepSettings
+from tagsight.features.deep import DeepSettings, list_blocks
 from tagsight.features.deep import describe_regions as describe_deep
+from tagsight.features.views import Block
 from tagsight.types import Array
 
 
@@ -17,6 +19,11 @@ class Describer(Protocol):
     """Turns the regions of a photo into vectors."""
 
     fingerprint: str  # equal fingerprints, equal vectors
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """What a vector is made of."""
+        ...
 
     def describe(self, pixels: Array, labels: Array) -> Array:
         """(R, D) float32 of the regions of `labels` (h, w) on RGB `pixels` (h, w, 3) uint8."""
@@ -38,6 +45,11 @@ class DeepDescriber:
         self._settings = settings
         self.fingerprint = _hash(f"deep {backbone.fingerprint} {settings}")
 
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """See `Describer`."""
+        return list_blocks(self._backbone, self._settings)
+
     def describe(self, pixels: Array, labels: Array) -> Array:
         """See `Describer`."""
         return describe_deep(pixels, labels, self._backbone, settings=self._settings)
@@ -50,6 +62,11 @@ class ClassicDescriber:
         self._codebook = codebook
         content = b"".join(array.tobytes() for array in codebook.arrays().values())
         self.fingerprint = _hash(f"classic {sha256(content).hexdigest()}")
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """See `Describer`."""
+        return CLASSIC_BLOCKS
 
     def describe(self, pixels: Array, labels: Array) -> Array:
         """See `Describer`."""

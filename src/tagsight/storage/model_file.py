@@ -22,14 +22,19 @@ from tagsight.errors import InputError
 from tagsight.features.classic import ClassicCodebook
 from tagsight.features.codebook import Projection
 from tagsight.features.describer import Recipe
+from tagsight.features.views import Views
 from tagsight.files import write_atomically
 from tagsight.model.settings import Factors, Settings
 from tagsight.model.state import Appearance, Globals, Scales, Sparsity, Summary
+from tagsight.readout.kinship import Kinship
+from tagsight.readout.learn import Readout
+from tagsight.readout.regression import Linear
 from tagsight.trained import Exemplar, TrainedModel, Training
 from tagsight.types import Array
 
-SCHEMA = 1
+SCHEMA = 2
 CODEBOOK = "codebook."
+READERS = ("cue", "objects", "attributes")
 
 
 def save_model(model: TrainedModel, path: Path) -> None:
@@ -50,6 +55,11 @@ def load_model(path: Path) -> TrainedModel:
         raise InputError(
             f"{str(path)!r} was made by a newer tagsight (schema {header['schema']}, this one reads {SCHEMA}); "
             "upgrade tagsight"
+        )
+    if header["schema"] < SCHEMA:
+        raise InputError(
+            f"{str(path)!r} was made by an older tagsight (schema {header['schema']}, this one reads {SCHEMA}); "
+            "train again"
         )
     if header.pop("sha256", None) != _digest(header, tensors):
         raise InputError(f"{str(path)!r} is damaged or was altered after training; train again or take a backup")
@@ -97,6 +107,7 @@ def _header(model: TrainedModel) -> dict[str, Any]:
         "n_regions": model.n_regions,
         "settings": {**settings._asdict(), "factors": settings.factors._asdict()},
         "calibration": {"objects": model.objects._asdict(), "attributes": model.attributes._asdict()},
+        "readout": model.readout and {**model.readout.kinship._asdict(), "bias": model.readout.bias},
         "exemplars": [[exemplar.score for exemplar in row] for row in model.exemplars],
         "training": model.training._asdict(),
     }
@@ -107,7 +118,9 @@ def _tensors(model: TrainedModel) -> dict[str, Array]:
     jpegs = [exemplar.jpeg for row in model.exemplars for exemplar in row]
     codebook = model.recipe.codebook
     return {
+        **{f"views.{name}": array for name, array in model.views._asdict().items()},
         **{f"projection.{name}": array for name, array in model.projection._asdict().items()},
+        **(_readout_tensors(model.readout) if model.readout else {}),
         "appearance.mean": state.appearance.mean,
         "appearance.var": state.appearance.var,
         "scales": np.array(state.scales),
@@ -130,6 +143,7 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
         vocabulary=Vocabulary(tuple(header["objects"]), tuple(header["attributes"])),
         recipe=Recipe(header["features"], ClassicCodebook.from_arrays(codebook) if codebook else None),
         n_regions=header["n_regions"],
+        views=Views(*(tensors[f"views.{name}"] for name in Views._fields)),
         projection=Projection(*(tensors[f"projection.{name}"] for name in Projection._fields)),
         learned=Learned(
             Globals(
@@ -141,11 +155,23 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
             Summary._make(float(value) if value.ndim == 0 else value for value in summary),
             Settings(**settings),
         ),
+        readout=_readout(header["readout"], tensors) if header["readout"] else None,
         objects=Calibration(**header["calibration"]["objects"]),
         attributes=Calibration(**header["calibration"]["attributes"]),
         exemplars=_exemplars(header["exemplars"], tensors),
         training=Training(**{**training, "bound": tuple(training["bound"])}),
     )
+
+
+def _readout_tensors(readout: Readout) -> dict[str, Array]:
+    return {
+        f"readout.{part}.{name}": array for part in READERS for name, array in getattr(readout, part)._asdict().items()
+    }
+
+
+def _readout(header: dict[str, float], tensors: dict[str, Array]) -> Readout:
+    readers = [Linear(*(tensors[f"readout.{part}.{name}"] for name in Linear._fields)) for part in READERS]
+    return Readout(*readers, kinship=Kinship(header["reach"], header["flow"]), bias=header["bias"])
 
 
 def _exemplars(scores: list[list[float]], tensors: dict[str, Array]) -> tuple[tuple[Exemplar, ...], ...]:

@@ -1,0 +1,169 @@
+"""From described photos and their tags to something that looks: model, readers, calibration."""
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from tagsight.calibration import UNCALIBRATED, Calibration, fit_calibration
+from tagsight.data.vocabulary import Tags
+from tagsight.engine.inference import Learned, NewPhotos, infer_photos
+from tagsight.estimator import StackedIBP
+from tagsight.features.codebook import Projection, learn_projection
+from tagsight.features.described import DescribedPhoto
+from tagsight.features.views import Block, Views, learn_views, see_directions
+from tagsight.progress import Report, stay_silent
+from tagsight.readout.learn import BACKGROUND, Readout, learn_readout
+from tagsight.readout.read import read_regions
+from tagsight.readout.regions import Regions
+from tagsight.trained import stack_photos
+from tagsight.types import Array
+
+LENGTH = 256  # of a region's vector after projection
+SAMPLE = 20_000  # regions that views and projection are learned from
+HELD_OUT = 0.2  # of the photos, to calibrate on
+FEWEST_TO_HOLD_OUT = 50  # photos below which nothing is held out
+
+
+class FitOptions(NamedTuple):
+    """What may be chosen about the fit."""
+
+    n_free: int = 20
+    coupling: float = 1.0
+    affinity: float = 1.0
+    background: float = BACKGROUND  # share of regions that are none of the objects
+    readout: bool = True  # False: the model's posterior alone
+    seed: int = 0
+
+
+class Fitted(NamedTuple):
+    """What looks (see `trained.Sight`), and what the model says of the training regions."""
+
+    views: Views
+    projection: Projection
+    learned: Learned
+    readout: Readout | None
+    objects: Calibration
+    attributes: Calibration
+    log_odds: Array  # (N, K) under the photos' tags
+    bound: tuple[float, ...]  # after each sweep
+
+
+class _Taught(NamedTuple):
+    learned: Learned
+    readout: Readout | None
+    log_odds: Array
+    bound: tuple[float, ...]
+
+
+def fit_photos(
+    photos: Sequence[DescribedPhoto],
+    blocks: tuple[Block, ...],
+    tags: Tags,
+    options: FitOptions | None = None,
+    report: Report = stay_silent,
+) -> Fitted:
+    """Fit model and readers to photos; first to most of them, to calibrate on the others."""
+    options = options or FitOptions()
+    views, projection = _learn_space(photos, blocks, options.seed)
+    bias, objects, attributes = 0.0, UNCALIBRATED, UNCALIBRATED
+    if len(photos) >= FEWEST_TO_HOLD_OUT:
+        held_out = np.random.default_rng(options.seed).random(len(photos)) < HELD_OUT
+        taught = _teach(*_choose(photos, tags, ~held_out), views, projection, options, report, "calibrating")
+        bias, objects, attributes = _calibrate(
+            *_choose(photos, tags, held_out), views, projection, taught, options.background
+        )
+    taught = _teach(photos, tags, views, projection, options, report, "learning")
+    readout = taught.readout and taught.readout._replace(bias=bias)
+    return Fitted(views, projection, taught.learned, readout, objects, attributes, taught.log_odds, taught.bound)
+
+
+def _learn_space(photos: Sequence[DescribedPhoto], blocks: tuple[Block, ...], seed: int) -> tuple[Views, Projection]:
+    """Views and principal components of a seeded sample of regions, evenly from all photos."""
+    rng = np.random.default_rng(seed)
+    share = min(1.0, SAMPLE / sum(len(photo.features) for photo in photos))
+    sample = np.concatenate([photo.features[rng.random(len(photo.features)) < share] for photo in photos])
+    views = learn_views(blocks, sample)
+    return views, learn_projection(see_directions(sample, views), min(LENGTH, sample.shape[1]))
+
+
+def _choose(photos: Sequence[DescribedPhoto], tags: Tags, chosen: Array) -> tuple[list[DescribedPhoto], Tags]:
+    return [photo for photo, mine in zip(photos, chosen, strict=True) if mine], Tags(
+        tags.objects[chosen], tags.attributes[chosen]
+    )
+
+
+def _teach(
+    photos: Sequence[DescribedPhoto],
+    tags: Tags,
+    views: Views,
+    projection: Projection,
+    options: FitOptions,
+    report: Report,
+    stage: str,
+) -> _Taught:
+    """The model, its log-odds in the photos it learned from, and the readers taught by them."""
+    stacked = stack_photos(photos, views, projection)
+    both = np.hstack(tags)
+    model = StackedIBP(
+        tags.objects.shape[1],
+        tags.attributes.shape[1],
+        options.n_free,
+        coupling=options.coupling,
+        affinity=options.affinity,
+        seed=options.seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the report shows the bound's curve
+        model.fit(
+            stacked.X,
+            both,
+            groups=stacked.groups,
+            edges=stacked.edges.pairs,
+            edge_weights=stacked.edges.weight,
+            on_sweep=lambda sweep: report(stage, sweep.number, model.max_sweeps),
+        )
+    learned: Learned = model._learned
+    allowed = np.hstack([both, np.ones((len(both), options.n_free), np.uint8)])
+    log_odds = infer_photos(learned, NewPhotos(*stacked, allowed)).log_odds
+    readout = None
+    if options.readout:
+        regions = Regions(photos, views, stacked.X)
+        readout = learn_readout(regions, tags, log_odds[:, : tags.objects.shape[1]], background=options.background)
+    return _Taught(learned, readout, log_odds, tuple(model.bound_))
+
+
+def _calibrate(
+    photos: Sequence[DescribedPhoto],
+    tags: Tags,
+    views: Views,
+    projection: Projection,
+    taught: _Taught,
+    background: float,
+) -> tuple[float, Calibration, Calibration]:
+    """Compare what is said of photos held out with their tags.
+
+    The bias of the background is such that as many regions are background, tags unknown, as in the located objects
+    that taught the reader.
+    """
+    stacked = stack_photos(photos, views, projection)
+    bias = 0.0
+    if taught.readout:
+        regions = Regions(photos, views, stacked.X)
+        bias = float(np.quantile(read_regions(regions, taught.readout).margin, background))
+        reading = read_regions(regions, taught.readout._replace(bias=bias))
+        log_odds = np.hstack([reading.objects, reading.attributes])
+    else:
+        factors = taught.learned.settings.factors
+        allowed = np.ones((len(photos), factors.total), np.uint8)
+        log_odds = infer_photos(taught.learned, NewPhotos(*stacked, allowed)).log_odds[:, : factors.tagged]
+    strongest = np.full((len(photos), log_odds.shape[1]), -np.inf)
+    np.maximum.at(strongest, stacked.groups, log_odds)
+    objects, attributes = np.hsplit(strongest, [tags.objects.shape[1]])
+    return (
+        bias,
+        fit_calibration(objects.ravel(), tags.objects.ravel()),
+        fit_calibration(attributes.ravel(), tags.attributes.ravel()),
+    )

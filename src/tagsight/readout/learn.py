@@ -1,0 +1,70 @@
+"""Teach the readers of regions: photos' tags -> cue -> located objects -> readers of objects and attributes."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.data.vocabulary import Tags
+from tagsight.readout.binding import bind_attributes
+from tagsight.readout.cue import fit_cue
+from tagsight.readout.kinship import Kinship
+from tagsight.readout.locate import locate_objects
+from tagsight.readout.regions import Regions
+from tagsight.readout.regression import Linear, fit_softmax
+from tagsight.types import Array, Floats, Ints
+
+BACKGROUND = 0.65  # share of regions that are none of the objects
+STRENGTH = 0.02  # of the reader of objects, on features of unit spread
+FAINT = 0.02  # P(attribute | object) that no tag is denied
+
+
+class Readout(NamedTuple):
+    """What reads regions: `read.read_regions`."""
+
+    cue: Linear  # strengths of a photo -> its objects
+    objects: Linear  # directions of a region -> background and objects
+    attributes: Linear  # strengths of a region -> attributes
+    kinship: Kinship
+    bias: float = 0.0  # added to the background
+
+
+def learn_readout(
+    regions: Regions, tags: Tags, log_odds: Array, *, background: float = BACKGROUND, kinship: Kinship | None = None
+) -> Readout:
+    """Readers taught by `tags` and the model's `log_odds` (N, K_o) of tagged objects in the training regions."""
+    kinship = kinship or Kinship()
+    cue = fit_cue(regions.pool_photos(), tags.objects)
+    scores = np.concatenate([cue.score(strengths) for _, _, strengths in regions.each_photo()])
+    labels = locate_objects(regions, scores, log_odds, tags.objects, background=background, kinship=kinship)
+    return Readout(cue, _read_objects(regions, labels, tags), _read_attributes(regions, labels, tags), kinship)
+
+
+def _read_objects(regions: Regions, labels: Ints, tags: Tags) -> Linear:
+    """A region counts by its area."""
+    targets = np.eye(tags.objects.shape[1] + 1, dtype=np.float32)[labels]
+    spread = max(float(regions.X.std()), 1e-12)
+    area = regions.area
+    reader = fit_softmax(regions.X / np.float32(spread), targets, area / area.mean(), strength=STRENGTH)
+    return Linear(reader.weights / np.float32(spread), reader.offset)
+
+
+def _read_attributes(regions: Regions, labels: Ints, tags: Tags) -> Linear:
+    """Each located object, its regions pooled, has the photo's attributes as far as they are its own.
+
+    Of the objects of a photo, the one that goes best with attribute a (`binding`) has it; the others have it by how
+    well they go with it beside that one.
+    """
+    bound = bind_attributes(tags.objects, tags.attributes) + FAINT
+    pooled: list[Array] = []
+    targets: list[Floats] = []
+    for (rows, area, strengths), objects, attributes in zip(
+        regions.each_photo(), tags.objects.astype(bool), tags.attributes, strict=True
+    ):
+        here = labels[rows]
+        for o in np.unique(here[here > 0]) - 1:
+            mine = np.where(here == o + 1, area, 0.0)
+            pooled.append((mine / mine.sum()).astype(np.float32) @ strengths)
+            targets.append(attributes * bound[o] / bound[objects].max(axis=0))
+    if not pooled:
+        return Linear(np.zeros((regions.views.ends[-1], tags.attributes.shape[1]), np.float32), np.zeros(0, np.float32))
+    return fit_cue(np.stack(pooled), np.stack(targets))
