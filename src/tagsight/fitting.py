@@ -15,7 +15,7 @@ from tagsight.features.codebook import Projection, learn_projection
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Block, Views, learn_views, see_directions
 from tagsight.progress import Report, stay_silent
-from tagsight.readout.learn import BACKGROUND, Readout, learn_readout
+from tagsight.readout.learn import Readout, learn_readout
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
 from tagsight.trained import stack_photos
@@ -33,7 +33,6 @@ class FitOptions(NamedTuple):
     n_free: int = 20
     coupling: float = 1.0
     affinity: float = 1.0
-    background: float = BACKGROUND  # share of regions that are none of the objects
     readout: bool = True  # False: the model's posterior alone
     seed: int = 0
 
@@ -72,9 +71,7 @@ def fit_photos(
     if len(photos) >= FEWEST_TO_HOLD_OUT:
         held_out = np.random.default_rng(options.seed).random(len(photos)) < HELD_OUT
         taught = _teach(*_choose(photos, tags, ~held_out), views, projection, options, report, "calibrating")
-        bias, objects, attributes = _calibrate(
-            *_choose(photos, tags, held_out), views, projection, taught, options.background
-        )
+        bias, objects, attributes = _calibrate(*_choose(photos, tags, held_out), views, projection, taught)
     taught = _teach(photos, tags, views, projection, options, report, "learning")
     readout = taught.readout and taught.readout._replace(bias=bias)
     return Fitted(views, projection, taught.learned, readout, objects, attributes, taught.log_odds, taught.bound)
@@ -131,7 +128,7 @@ def _teach(
     readout = None
     if options.readout:
         regions = Regions(photos, views, stacked.X)
-        readout = learn_readout(regions, tags, log_odds[:, : tags.objects.shape[1]], background=options.background)
+        readout = learn_readout(regions, tags, log_odds[:, : tags.objects.shape[1]])
     return _Taught(learned, readout, log_odds, tuple(model.bound_))
 
 
@@ -141,7 +138,6 @@ def _calibrate(
     views: Views,
     projection: Projection,
     taught: _Taught,
-    background: float,
 ) -> tuple[float, Calibration, Calibration]:
     """Compare what is said of photos held out with their tags.
 
@@ -152,7 +148,7 @@ def _calibrate(
     bias = 0.0
     if taught.readout:
         regions = Regions(photos, views, stacked.X)
-        bias = float(np.quantile(read_regions(regions, taught.readout).margin, background))
+        bias = float(np.quantile(read_regions(regions, taught.readout).margin, taught.readout.background))
         reading = read_regions(regions, taught.readout._replace(bias=bias))
         log_odds = np.hstack([reading.objects, reading.attributes])
     else:

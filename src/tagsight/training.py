@@ -18,7 +18,6 @@ from tagsight.features.describer import Recipe, open_describer
 from tagsight.features.extract import Extraction, extract
 from tagsight.fitting import FitOptions, fit_photos
 from tagsight.progress import Report, stay_silent
-from tagsight.readout.learn import BACKGROUND
 from tagsight.regions import segment_photo
 from tagsight.trained import TrainedModel, Training
 from tagsight.types import Array
@@ -34,13 +33,12 @@ class TrainOptions(NamedTuple):
     n_regions: int = N_REGIONS
     seed: int = 0
     n_workers: int | None = None
-    background: float = BACKGROUND
     readout: bool = True
 
     @property
     def fit_options(self) -> FitOptions:
         """Those that concern the fit."""
-        return FitOptions(self.n_free, self.coupling, self.affinity, self.background, self.readout, self.seed)
+        return FitOptions(self.n_free, self.coupling, self.affinity, self.readout, self.seed)
 
 
 class Outcome(NamedTuple):

@@ -22,8 +22,11 @@ from tagsight.types import Array, Floats
 class Kinship(NamedTuple):
     """How far scores flow."""
 
-    reach: float = 0.06
-    flow: float = 0.85
+    reach: float
+    flow: float
+
+
+KINSHIP = Kinship(reach=0.06, flow=0.85)
 
 
 def spread_scores(scores: Array, X: Array, area: Floats, kinship: Kinship) -> Floats:

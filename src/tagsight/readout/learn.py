@@ -7,13 +7,12 @@ import numpy as np
 from tagsight.data.vocabulary import Tags
 from tagsight.readout.binding import bind_attributes
 from tagsight.readout.cue import fit_cue
-from tagsight.readout.kinship import Kinship
+from tagsight.readout.kinship import KINSHIP, Kinship
 from tagsight.readout.locate import locate_objects
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear, fit_softmax
 from tagsight.types import Array, Floats, Ints
 
-BACKGROUND = 0.65  # share of regions that are none of the objects
 STRENGTH = 0.02  # of the reader of objects, on features of unit spread
 FAINT = 0.02  # P(attribute | object) that no tag is denied
 
@@ -25,18 +24,22 @@ class Readout(NamedTuple):
     objects: Linear  # directions of a region -> background and objects
     attributes: Linear  # strengths of a region -> attributes
     kinship: Kinship
-    bias: float = 0.0  # added to the background
+    background: float  # share of the training regions that are none of the objects
+    bias: float = 0.0  # added to the background's score
 
 
-def learn_readout(
-    regions: Regions, tags: Tags, log_odds: Array, *, background: float = BACKGROUND, kinship: Kinship | None = None
-) -> Readout:
+def learn_readout(regions: Regions, tags: Tags, log_odds: Array, *, kinship: Kinship = KINSHIP) -> Readout:
     """Readers taught by `tags` and the model's `log_odds` (N, K_o) of tagged objects in the training regions."""
-    kinship = kinship or Kinship()
     cue = fit_cue(regions.pool_photos(), tags.objects)
     scores = np.concatenate([cue.score(strengths) for _, _, strengths in regions.each_photo()])
-    labels = locate_objects(regions, scores, log_odds, tags.objects, background=background, kinship=kinship)
-    return Readout(cue, _read_objects(regions, labels, tags), _read_attributes(regions, labels, tags), kinship)
+    labels = locate_objects(regions, scores, log_odds, tags.objects, kinship)
+    return Readout(
+        cue,
+        _read_objects(regions, labels, tags),
+        _read_attributes(regions, labels, tags),
+        kinship,
+        float(np.mean(labels == 0)),
+    )
 
 
 def _read_objects(regions: Regions, labels: Ints, tags: Tags) -> Linear:

@@ -107,7 +107,7 @@ def _header(model: TrainedModel) -> dict[str, Any]:
         "n_regions": model.n_regions,
         "settings": {**settings._asdict(), "factors": settings.factors._asdict()},
         "calibration": {"objects": model.objects._asdict(), "attributes": model.attributes._asdict()},
-        "readout": model.readout and {**model.readout.kinship._asdict(), "bias": model.readout.bias},
+        "readout": model.readout and _readout_numbers(model.readout),
         "exemplars": [[exemplar.score for exemplar in row] for row in model.exemplars],
         "training": model.training._asdict(),
     }
@@ -163,6 +163,10 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
     )
 
 
+def _readout_numbers(readout: Readout) -> dict[str, float]:
+    return {**readout.kinship._asdict(), "background": readout.background, "bias": readout.bias}
+
+
 def _readout_tensors(readout: Readout) -> dict[str, Array]:
     return {
         f"readout.{part}.{name}": array for part in READERS for name, array in getattr(readout, part)._asdict().items()
@@ -170,8 +174,11 @@ def _readout_tensors(readout: Readout) -> dict[str, Array]:
 
 
 def _readout(header: dict[str, float], tensors: dict[str, Array]) -> Readout:
-    readers = [Linear(*(tensors[f"readout.{part}.{name}"] for name in Linear._fields)) for part in READERS]
-    return Readout(*readers, kinship=Kinship(header["reach"], header["flow"]), bias=header["bias"])
+    cue, objects, attributes = (
+        Linear(*(tensors[f"readout.{part}.{name}"] for name in Linear._fields)) for part in READERS
+    )
+    kinship = Kinship(header["reach"], header["flow"])
+    return Readout(cue, objects, attributes, kinship, header["background"], header["bias"])
 
 
 def _exemplars(scores: list[list[float]], tensors: dict[str, Array]) -> tuple[tuple[Exemplar, ...], ...]:
