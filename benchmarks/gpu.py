@@ -1,0 +1,258 @@
+"""Sweeps on a GPU: agreement with the CPU in double precision, time at two sizes, and what bounds it.
+
+Ceilings (a bare copy, bare matrix products) are measured in the same run. The parts of a sweep are timed apart,
+each over all chunks; their sum may differ a little from the time of a whole step.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from record import write_result
+from torch import Tensor
+from workload import N_ATTRIBUTES, N_FREE, N_OBJECTS, Workload, draw_workload
+
+from tagsight.data.planted import draw_appearance, draw_planted
+from tagsight.engine.cuda import local_step as steps
+from tagsight.engine.cuda.batch import CudaBatch
+from tagsight.engine.cuda.products import project, sum_products
+from tagsight.engine.cuda.resident import BLOCK, Photos, Posterior, cut_chunks, upload_photos, upload_posterior
+from tagsight.engine.threads import ThreadBatch, thread_map
+from tagsight.model.fields import correlate_tags
+from tagsight.model.fit import Loop, settle
+from tagsight.model.layout import Edges, Shard, lay_out, spread_assign, sum_squares
+from tagsight.model.settings import Factors, Settings, plan_sticks
+from tagsight.model.start import STARTS, blank_globals, first_globals, start_local
+from tagsight.model.state import Globals
+
+FACTORS = Factors(N_OBJECTS, N_ATTRIBUTES, N_FREE)
+K = FACTORS.total
+SETTINGS = Settings(FACTORS)
+PLAN = plan_sticks(SETTINGS)
+GPU = torch.device("cuda")
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--sweeps", type=int, default=30, help="of the comparison with the CPU")
+    parser.add_argument("--photos", type=int, default=1_000_000, help="of the large run; 0 leaves it out")
+    options = parser.parse_args()
+    figures: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+    figures["ceilings"] = measure_ceilings()
+    figures["against_cpu_float64"] = compare_with_cpu(options.sweeps)
+    figures["apascal"] = measure_apascal(options.repeats)
+    if options.photos:
+        figures["large"] = measure_large(options.photos, max(options.repeats // 3, 2))
+    write_result("gpu", figures)
+
+
+def measure_ceilings() -> dict[str, float]:
+    """Bytes a second of a copy (read and written), operations a second of 8192-cubed products."""
+    source = torch.randn(2**30, device=GPU)
+    target = torch.empty_like(source)
+    found = {"copy_bytes_per_s": 2 * source.nbytes / time_on_gpu(lambda: target.copy_(source), 10)}
+    del source, target
+    for name, dtype in PRECISIONS.items():
+        a, b = (torch.randn(8192, 8192, device=GPU).to(dtype) for _ in range(2))
+        found[f"{name}_flop_per_s"] = 2 * 8192**3 / time_on_gpu(lambda a=a, b=b: a @ b, 10)
+    return found
+
+
+def compare_with_cpu(n_sweeps: int) -> dict[str, Any]:
+    """Planted photos, the same start, so many sweeps: bounds, and the most probable object of each region."""
+    appearance = draw_appearance(K, 256, scale=0.3, seed=0)
+    shape = {"n_photos": 300, "n_regions": 80}
+    planted = draw_planted(appearance, N_FREE, **shape, sparsity=6.0, tags_per_photo=13.5, seed=1)
+    edges = Edges(planted.edges, np.ones(len(planted.edges)))
+    shard = make_shard(planted.X, planted.tags, planted.groups, edges)
+    local = start_local(shard, STARTS["tags"]([shard], FACTORS, 0), np.ones(PLAN.n_sequences), PLAN)
+    affinity = correlate_tags(planted.tags, N_FREE)
+
+    def run(batch: Any) -> tuple[float, Any]:
+        blank = blank_globals(SETTINGS, shard.features.shape[1])
+        first = batch.summarise(blank)
+        state = first_globals(first, blank, SETTINGS, affinity)
+        fit = settle([batch], [first], state, SETTINGS, Loop(n_sweeps, 0.0), n_run=0)
+        nu = np.zeros((len(planted.X), K))
+        spread_assign(shard.layout, batch.local.assign, np.arange(len(nu)), nu)
+        return fit.bound, nu
+
+    with thread_map(None) as threads:
+        bound, nu = run(ThreadBatch(shard, local, SETTINGS, threads))
+    tagged = planted.tags[planted.groups][:, :N_OBJECTS].sum(axis=1) > 0
+    found: dict[str, Any] = {"photos": 300, "D": 256, "sweeps": n_sweeps, "bound": bound}
+    for name, dtype in PRECISIONS.items():
+        ours, theirs = run(CudaBatch(shard, local, SETTINGS, GPU, dtype)), nu
+        same = ours[1][:, :N_OBJECTS].argmax(axis=1) == theirs[:, :N_OBJECTS].argmax(axis=1)
+        again = run(CudaBatch(shard, local, SETTINGS, GPU, dtype))
+        found[name] = {
+            "bound_relative_error": abs(ours[0] - bound) / abs(bound),
+            "same_object": float(same[tagged].mean()),
+            "largest_difference_of_nu": float(np.abs(ours[1] - theirs).max()),
+            "mean_difference_of_nu": float(np.abs(ours[1] - theirs).mean()),
+            "same_again": bool(again[0] == ours[0] and np.array_equal(again[1], ours[1])),
+        }
+    return found
+
+
+def measure_apascal(repeats: int) -> dict[str, Any]:
+    """2,113 photos of 100 regions, D = 1024."""
+    work = draw_workload(2113, 1024, seed=0, rows=10, columns=10)
+    shard = shard_of(work)
+    local = start_local(shard, STARTS["tags"]([shard], FACTORS, 0), np.ones(PLAN.n_sequences), PLAN)
+    posterior = upload_posterior(local, shard.layout, PLAN, GPU)
+    affinity = correlate_tags(work.tags, N_FREE)
+    found: dict[str, Any] = {"photos": 2113, "regions_per_photo": 100, "D": 1024, "K": K}
+    for name, dtype in PRECISIONS.items():
+        photos = upload_photos(shard, PLAN, GPU, dtype)
+        found[name] = measure_sweep(photos, posterior.copy(), affinity, repeats)
+    return found
+
+
+def measure_large(n_photos: int, repeats: int) -> dict[str, Any]:
+    """So many photos of 80 regions, D = 320, in bfloat16: the layout of a few photos over and over, fresh features."""
+    D, distinct = 320, 2000
+    times = n_photos // distinct
+    work = draw_workload(distinct, D, seed=0)
+    shard = shard_of(work)
+    local = start_local(shard, STARTS["tags"]([shard], FACTORS, 0), np.ones(PLAN.n_sequences), PLAN)
+    few = upload_photos(shard, PLAN, GPU, torch.bfloat16)
+    posterior = Posterior._make(t.repeat(times) for t in upload_posterior(local, shard.layout, PLAN, GPU))
+    photos = repeat_photos(few, times, D)
+    figures = measure_sweep(photos, posterior, correlate_tags(work.tags, N_FREE), repeats)
+    size = {"photos": times * distinct, "regions_per_photo": 80, "D": D, "K": K}
+    return {**size, "bfloat16": figures, "peak_gpu_bytes": torch.cuda.max_memory_allocated()}
+
+
+def measure_sweep(photos: Photos, posterior: Posterior, affinity: Any, repeats: int) -> dict[str, Any]:
+    """Median times of a step and of its parts; bytes and operations that a step cannot do without."""
+    D = photos.features.shape[1]
+    blank = blank_globals(SETTINGS, D)
+    first = steps.local_step(photos, posterior, blank, SETTINGS, 0)
+    state = first_globals(first, blank, SETTINGS, affinity)
+    steps.local_step(photos, posterior, state, SETTINGS, 1)  # compiles
+    seconds: list[float] = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        steps.local_step(photos, posterior, state, SETTINGS, 1)
+        seconds.append(time.perf_counter() - start)
+    step = median(seconds)
+    N = len(photos.neighbour_start) - 1
+    n_assign, size = len(posterior.assign), photos.features.element_size()
+    bytes_moved = 2 * N * D * size + 4 * N * K + 4 * n_assign * 4 + 2 * N * K * size
+    operations = 4 * N * D * K + 2 * N * K * K + 2 * n_assign**2 // N
+    parts = time_parts(photos, posterior, state, repeats)
+    return {
+        "step_s": step,
+        "fastest_s": min(seconds),
+        "active_factors": n_assign / N,
+        "parts_s": parts,
+        "bytes": bytes_moved,
+        "bytes_per_s": bytes_moved / step,
+        "operations": operations,
+        "flop_per_s": operations / step,
+    }
+
+
+def time_parts(photos: Photos, posterior: Posterior, state: Globals, repeats: int) -> dict[str, float]:
+    globe = steps.put_globals(state, SETTINGS, photos.features)
+    chunks = photos.chunks
+
+    def features(chunk: Any, n_slots: int) -> Tensor:
+        return photos.features[chunk.first_slot : chunk.first_slot + n_slots]
+
+    def products_only() -> None:
+        for c in chunks:
+            project(globe.mean, features(c, c.n_slots))
+
+    def sweeps_only() -> None:
+        for c in chunks:
+            steps.sweep_chunk(c, photos, posterior, globe, projection[:, : c.n_slots])
+
+    def counts_only() -> None:
+        for c in chunks:
+            steps.count_chunk(c, photos, posterior, globe, dense[: K * c.n_columns].view(K, c.n_columns))
+
+    def sticks_only() -> None:
+        for c in chunks:
+            steps.settle_chunk(c, photos, posterior, globe, count[: c.n_photos], update=True)
+
+    def sums_only() -> None:
+        for c in chunks:
+            sum_products(dense[: K * c.n_columns].view(K, c.n_columns), features(c, c.n_columns))
+
+    projection = project(globe.mean, features(chunks[0], max(c.n_slots for c in chunks)))
+    dense = photos.features.new_zeros(K * max(c.n_columns for c in chunks))
+    count, _ = steps.count_chunk(chunks[0], photos, posterior, globe, dense[: K * chunks[0].n_columns].view(K, -1))
+    count = count.repeat(2, 1)
+    timed = {
+        "project": products_only,
+        "sweep": sweeps_only,
+        "count": counts_only,
+        "sticks": sticks_only,
+        "sums": sums_only,
+    }
+    return {name: time_on_gpu(part, repeats) for name, part in timed.items()}
+
+
+def repeat_photos(few: Photos, times: int, D: int) -> Photos:
+    """The photos' layout so many times one after another, with fresh noise for features."""
+    n = times * (len(few.neighbour_start) - 1)
+    features = torch.zeros((n + BLOCK, D), dtype=torch.bfloat16, device=GPU)
+    for part in features[:n].split(2**20):
+        part.normal_()
+    starts = {
+        name: repeat_starts(getattr(few, name), times) for name in few._fields if name.endswith("_start")
+    }
+    return few._replace(
+        features=features,
+        **starts,
+        neighbour=few.neighbour.repeat(times),
+        weight=few.weight.repeat(times),
+        factor=few.factor.repeat(times),
+        square=float(n * D),
+        n_sticks=few.n_sticks * times,
+        log_orders=few.log_orders * times,
+        chunks=cut_chunks(starts["slot_start"].cpu().numpy()),
+    )
+
+
+def repeat_starts(start: Tensor, times: int) -> Tensor:
+    total = start[-1]
+    shifted = start[:-1] + total * torch.arange(times, device=start.device)[:, None]
+    return torch.cat([shifted.flatten(), (total * times)[None]])
+
+
+def shard_of(work: Workload) -> Shard:
+    return make_shard(work.X, work.tags, work.groups, Edges(work.edges, np.ones(len(work.edges))))
+
+
+def make_shard(X: Any, tags: Any, groups: Any, edges: Edges) -> Shard:
+    allowed = np.hstack([tags, np.ones((len(tags), N_FREE), np.uint8)])
+    layout = lay_out(groups, allowed, edges, PLAN)
+    return Shard(X, layout, sum_squares(X, layout.rows))
+
+
+def time_on_gpu(work: Callable[[], object], repeats: int) -> float:
+    """Median seconds by the GPU's own clock."""
+    work()
+    times: list[float] = []
+    for _ in range(repeats):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        work()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) / 1e3)
+    return median(times)
+
+
+if __name__ == "__main__":
+    main()

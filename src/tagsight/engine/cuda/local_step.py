@@ -1,0 +1,221 @@
+"""The heavy step on a GPU, in the order of `model.visit`: sticks' prior, sweep, counts, sticks, sums."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import triton
+from torch import Tensor
+
+from tagsight.engine.cuda.products import project, sum_products
+from tagsight.engine.cuda.resident import Chunk, Photos, Posterior
+from tagsight.engine.cuda.stick_kernels import prior_logits, settle_sticks
+from tagsight.engine.cuda.summary_kernel import summarise_photos
+from tagsight.engine.cuda.sweep_kernel import sweep_photos
+from tagsight.model.local_step import express
+from tagsight.model.settings import Settings, plan_sticks
+from tagsight.model.state import Globals, Summary
+
+FACTORS, REGIONS = 16, 32  # of a tile: what one warp holds in registers
+
+
+class Globe(NamedTuple):
+    """The globals on the GPU; see `model.visit.Potentials`."""
+
+    mean: Tensor  # (K, D) as the features
+    bias: Tensor  # (K,) float32
+    B: Tensor  # (K, K) float32
+    alpha: Tensor  # (S,) float64
+    sequence: Tensor  # (K,) int32
+    precision: float
+    coupling: float
+    ranked: bool
+
+
+class Totals(NamedTuple):
+    """Sums over photos, in double precision on the GPU."""
+
+    count: Tensor  # (K,)
+    pair: Tensor  # (K, K)
+    cross: Tensor  # (K, D)
+    assign: Tensor  # (2,) entropy of q(z), agreement
+    sticks: Tensor  # (2 + S,) entropy, log prior, sum of E[log v]
+
+
+def local_step(photos: Photos, posterior: Posterior, state: Globals, settings: Settings, passes: int) -> Summary:
+    """Update `posterior` in place with so many sweeps and summarise it."""
+    globe = put_globals(state, settings, photos.features)
+    total = _zeros(globe)
+    for chunk in photos.chunks:
+        part = _visit_chunk(chunk, photos, posterior, globe, passes)
+        total = Totals._make(a.add_(b) for a, b in zip(total, part, strict=True))
+    return _summary(total, photos, globe)
+
+
+def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, passes: int) -> Totals:
+    dense = photos.features.new_zeros((len(globe.bias), chunk.n_columns))
+    if passes == 0:
+        count, assign = count_chunk(chunk, photos, posterior, globe, dense)
+        sticks = settle_chunk(chunk, photos, posterior, globe, count, update=False)
+    else:
+        x = photos.features[chunk.first_slot : chunk.first_slot + chunk.n_slots]
+        projection = project(globe.mean, x)
+        for _ in range(passes):
+            sweep_chunk(chunk, photos, posterior, globe, projection)
+            count, assign = count_chunk(chunk, photos, posterior, globe, dense)
+            sticks = settle_chunk(chunk, photos, posterior, globe, count, update=True)
+        del projection
+    pair, cross = sum_products(dense, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_columns])
+    present = count.clamp_(min=0.0).sum(dim=0, dtype=torch.float64)
+    pair.diagonal().copy_(present)
+    return Totals(present, pair, cross, assign.sum(dim=0, dtype=torch.float64), sticks.sum(dim=0))
+
+
+def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, projection: Tensor) -> None:
+    """Update every nu of the chunk's photos once, given their `projection` phi X^T (K, slots)."""
+    K = len(globe.bias)
+    logits = torch.empty((chunk.n_photos, K), dtype=torch.float32, device=projection.device)
+    prior_logits[(chunk.n_photos,)](
+        logits,
+        posterior.column,
+        posterior.tau_1,
+        posterior.tau_2,
+        photos.stick_start,
+        globe.sequence,
+        chunk.first_photo,
+        K,
+        PLACES=_places(photos),
+        num_warps=1,
+    )
+    sweep_photos[(chunk.n_photos,)](
+        posterior.assign,
+        projection,
+        logits,
+        globe.bias,
+        globe.B,
+        photos.factor_start,
+        photos.factor,
+        photos.assign_start,
+        photos.slot_start,
+        photos.colour_start,
+        photos.class_start,
+        photos.neighbour_start,
+        photos.neighbour,
+        photos.weight,
+        globe.precision,
+        globe.coupling,
+        chunk.first_photo,
+        chunk.first_slot,
+        chunk.n_slots,
+        K,
+        COUPLED=globe.coupling != 0.0,
+        FACTORS=FACTORS,
+        REGIONS=REGIONS,
+        num_warps=1,
+        num_stages=1,
+    )
+
+
+def count_chunk(
+    chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, dense: Tensor
+) -> tuple[Tensor, Tensor]:
+    """n_k (photos, K), -1 where forbidden, and each photo's entropy and agreement; fills `dense` with nu^T."""
+    K, device = len(globe.bias), dense.device
+    count = torch.full((chunk.n_photos, K), -1.0, dtype=torch.float32, device=device)
+    terms = torch.empty((chunk.n_photos, 2), dtype=torch.float32, device=device)
+    summarise_photos[(chunk.n_photos,)](
+        dense,
+        count,
+        terms,
+        posterior.assign,
+        photos.factor_start,
+        photos.factor,
+        photos.assign_start,
+        photos.slot_start,
+        photos.neighbour_start,
+        photos.neighbour,
+        photos.weight,
+        chunk.first_photo,
+        chunk.first_slot,
+        chunk.n_columns,
+        K,
+        COUPLED=globe.coupling != 0.0,
+        FACTORS=FACTORS,
+        REGIONS=REGIONS,
+        num_warps=1,
+        num_stages=1,
+    )
+    return count, terms
+
+
+def settle_chunk(
+    chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, count: Tensor, *, update: bool
+) -> Tensor:
+    """Each photo's stick terms (photos, 2 + S), after an update of its sticks if wanted."""
+    S = len(globe.alpha)
+    terms = torch.empty((chunk.n_photos, 2 + S), dtype=torch.float64, device=count.device)
+    settle_sticks[(chunk.n_photos,)](
+        terms,
+        posterior.column,
+        posterior.tau_1,
+        posterior.tau_2,
+        torch.empty_like(posterior.column),
+        photos.stick_start,
+        globe.sequence,
+        photos.slot_start,
+        count,
+        globe.alpha,
+        chunk.first_photo,
+        len(globe.bias),
+        UPDATE=update,
+        RANKED=globe.ranked,
+        SEQUENCES=S,
+        PLACES=_places(photos),
+        num_warps=1,
+        num_stages=1,
+    )
+    return terms
+
+
+def _places(photos: Photos) -> int:
+    return max(32, triton.next_power_of_2(photos.most_sticks))
+
+
+def put_globals(state: Globals, settings: Settings, like: Tensor) -> Globe:
+    """The globals where the features `like` are, and at their precision."""
+    plan = plan_sticks(settings)
+    potentials = express(state, settings, np.dtype(np.float32))
+    device = like.device
+    return Globe(
+        mean=torch.from_numpy(potentials.mean).to(device, like.dtype),
+        bias=torch.from_numpy(potentials.bias).to(device),
+        B=torch.from_numpy(potentials.B).to(device),
+        alpha=torch.from_numpy(potentials.alpha).to(device),
+        sequence=torch.from_numpy(plan.sequence).to(device, torch.int32),
+        precision=potentials.precision,
+        coupling=potentials.coupling,
+        ranked=plan.ranked,
+    )
+
+
+def _zeros(globe: Globe) -> Totals:
+    (K, D), S = globe.mean.shape, len(globe.alpha)
+    shapes = ((K,), (K, K), (K, D), (2,), (2 + S,))
+    return Totals._make(torch.zeros(shape, dtype=torch.float64, device=globe.mean.device) for shape in shapes)
+
+
+def _summary(total: Totals, photos: Photos, globe: Globe) -> Summary:
+    count, pair, cross, assign, sticks = (tensor.cpu().numpy() for tensor in total)
+    return Summary(
+        n_regions=float(len(photos.neighbour_start) - 1),
+        square=photos.square,
+        count=count,
+        pair=pair,
+        cross=cross,
+        n_sticks=photos.n_sticks,
+        log_sticks=sticks[2:],
+        stick_entropy=float(sticks[0]),
+        log_prior=float(sticks[1]) - (photos.log_orders if globe.ranked else 0.0),
+        assign_entropy=float(assign[0]),
+        agreement=float(assign[1]),
+    )

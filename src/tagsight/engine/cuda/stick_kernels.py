@@ -1,0 +1,143 @@
+"""Every photo's sticks, one program a photo, all its sequences side by side; the equations are in `model.sticks`.
+
+A photo's sticks lie by place: `column[p]` is the factor at place p of its own order, tau_1[p] and tau_2[p] its stick.
+`count` (photos, K) holds n_k, and -1 where the tags forbid a factor.
+"""
+
+import triton
+import triton.language as tl
+
+from tagsight.engine.cuda.special import LOG_ZERO, digamma_and_log_gamma, running_log_sum, running_sum
+
+UPDATES = tl.constexpr(3)  # as model.sticks.UPDATES
+
+
+@triton.jit
+def prior_logits(
+    logits, column, tau_1, tau_2, stick_start, sequence, first_photo, K, PLACES: tl.constexpr
+):  # fmt: skip
+    """Fill E[log pi_k] - E[log(1 - pi_k)] (photos, K) for the factors that the sticks hold."""
+    here = tl.program_id(0).to(tl.int64)
+    start = tl.load(stick_start + first_photo + here)
+    place = tl.arange(0, PLACES)
+    held = place < tl.load(stick_start + first_photo + here + 1) - start
+    factor = tl.load(column + start + place, mask=held, other=0)
+    segment = tl.where(held, tl.load(sequence + factor), -1)
+    a = tl.load(tau_1 + start + place, mask=held, other=1.0)
+    b = tl.load(tau_2 + start + place, mask=held, other=1.0)
+    _, _, log_on, log_off, _, _ = _expect_logs(segment, a, b)
+    tl.store(logits + here * K + factor, (log_on - log_off).to(tl.float32), mask=held)
+
+
+@triton.jit
+def settle_sticks(
+    terms, column, tau_1, tau_2, by_count, stick_start, sequence, slot_start, count, alpha, first_photo, K,
+    UPDATE: tl.constexpr, RANKED: tl.constexpr, SEQUENCES: tl.constexpr, PLACES: tl.constexpr,
+):  # fmt: skip
+    """Update tau, and the order if ranked; fill `terms` (photos, 2 + S): entropy, log prior, sum of E[log v] by sequence.
+
+    `by_count` is memory of the size of `column`. The log prior lacks the constant -log T! of ranked sequences.
+    """
+    here = tl.program_id(0).to(tl.int64)
+    photo = first_photo + here
+    start = tl.load(stick_start + photo)
+    n_places = (tl.load(stick_start + photo + 1) - start).to(tl.int32)
+    n_regions = (tl.load(slot_start + photo + 1) - tl.load(slot_start + photo)).to(tl.float64)
+    place = tl.arange(0, PLACES)
+    held = place < n_places
+    factor = tl.load(column + start + place, mask=held, other=0)
+    segment = tl.where(held, tl.load(sequence + factor), -1)
+    a = tl.load(tau_1 + start + place, mask=held, other=1.0)
+    b = tl.load(tau_2 + start + place, mask=held, other=1.0)
+    counts = count + here * K
+    number, absent = _evidence(counts, factor, held, n_regions)
+
+    if UPDATE:
+        strength = tl.load(alpha + segment, mask=held, other=1.0)
+        kept_a, kept_b = _refine(segment, a, b, number, absent, strength)
+        if RANKED:
+            rank = _rank_by_count(counts, column + start, sequence, factor, segment, place, n_places)
+            tl.store(by_count + start + rank, factor, mask=held)
+            tl.debug_barrier()
+            ranked_factor = tl.load(by_count + start + place, mask=held, other=0)
+            ranked_number, ranked_absent = _evidence(counts, ranked_factor, held, n_regions)
+            a, b = _refine(segment, a, b, ranked_number, ranked_absent, strength)
+            kept = _bound_by_place(segment, kept_a, kept_b, number, absent, strength)
+            ranked = _bound_by_place(segment, a, b, ranked_number, ranked_absent, strength)
+            for s in tl.static_range(SEQUENCES):
+                mine = segment == s
+                gain = tl.sum(tl.where(mine, ranked, 0.0), axis=0) - tl.sum(tl.where(mine, kept, 0.0), axis=0)
+                better = tl.where(mine, gain, 0.0) > 0.0
+                kept_a, kept_b = tl.where(better, a, kept_a), tl.where(better, b, kept_b)
+                factor = tl.where(better, ranked_factor, factor)
+            number, absent = _evidence(counts, factor, held, n_regions)
+            tl.store(column + start + place, factor, mask=held)
+        a, b = kept_a, kept_b
+        tl.store(tau_1 + start + place, a, mask=held)
+        tl.store(tau_2 + start + place, b, mask=held)
+
+    log_v, log_rest, log_on, log_off, _, log_beta = _expect_logs(segment, a, b)
+    entropy = log_beta - (a - 1.0) * log_v - (b - 1.0) * log_rest
+    out = terms + here * (2 + SEQUENCES)
+    tl.store(out, tl.sum(tl.where(held, entropy, 0.0), axis=0))
+    tl.store(out + 1, tl.sum(number * log_on + absent * log_off, axis=0))
+    for s in tl.static_range(SEQUENCES):
+        tl.store(out + 2 + s, tl.sum(tl.where(segment == s, log_v, 0.0), axis=0))
+
+
+@triton.jit
+def _evidence(counts, factor, held, n_regions):
+    """count and absent of the given factors; both 0 for one that the tags forbid."""
+    count = tl.load(counts + factor, mask=held, other=-1.0).to(tl.float64)
+    known = count >= 0.0
+    return tl.where(known, count, 0.0), tl.where(known, tl.maximum(n_regions - count, 0.0), 0.0)
+
+
+@triton.jit
+def _expect_logs(segment, a, b):
+    """E[log v], E[log(1 - v)], E[log pi], the bound of E[log(1 - pi)], e, and log B(tau), by place."""
+    psi_a, gamma_a = digamma_and_log_gamma(a)
+    psi_b, gamma_b = digamma_and_log_gamma(b)
+    psi_both, gamma_both = digamma_and_log_gamma(a + b)
+    log_v = psi_a - psi_both
+    log_rest = psi_b - psi_both
+    log_on = running_sum(segment, log_v, False)
+    log_break = log_on - log_v + log_rest
+    log_off = running_log_sum(segment, log_break, False)
+    return log_v, log_rest, log_on, log_off, log_break, gamma_a + gamma_b - gamma_both
+
+
+@triton.jit
+def _refine(segment, a, b, count, absent, alpha):
+    """UPDATES of tau; with R_t = log sum_{m>=t} absent_m / exp(log_off_m) as in model.sticks.update_tau."""
+    above = running_sum(segment, count, True)
+    absent_above = running_sum(segment, absent, True)
+    log_absent = tl.where(absent > 0.0, tl.log(tl.maximum(absent, 1e-300)), LOG_ZERO)
+    for _ in range(UPDATES):
+        _, _, _, log_off, log_break, _ = _expect_logs(segment, a, b)
+        reach = running_log_sum(segment, tl.maximum(log_absent - log_off, LOG_ZERO), True)
+        broken_later = absent_above - tl.exp(log_off + reach)
+        a = alpha + above + tl.maximum(broken_later, 0.0)
+        b = 1.0 + tl.exp(log_break + reach)
+    return a, b
+
+
+@triton.jit
+def _bound_by_place(segment, a, b, count, absent, alpha):
+    log_v, log_rest, log_on, log_off, _, log_beta = _expect_logs(segment, a, b)
+    return (alpha - a) * log_v + log_beta - (b - 1.0) * log_rest + count * log_on + absent * log_off
+
+
+@triton.jit
+def _rank_by_count(counts, column, sequence, factor, segment, place, n_places):
+    """The place of each factor when every sequence is sorted by falling count; equal counts stay in order."""
+    count = tl.maximum(tl.load(counts + factor), 0.0)
+    rank = place * 0
+    for other in range(n_places):
+        other_factor = tl.load(column + other)
+        other_count = tl.maximum(tl.load(counts + other_factor), 0.0)
+        before = other < place
+        same = tl.load(sequence + other_factor) == segment
+        ahead = tl.where(same, (other_count > count) | ((other_count == count) & before), before)
+        rank += ahead.to(tl.int32)
+    return rank
