@@ -54,10 +54,8 @@ def main() -> None:
 
 def measure_ceilings() -> dict[str, float]:
     """Bytes a second of a copy (read and written), operations a second of 8192-cubed products."""
-    source = torch.randn(2**30, device=GPU)
-    target = torch.empty_like(source)
+    source, target = torch.randn(2, 2**30, device=GPU)
     found = {"copy_bytes_per_s": 2 * source.nbytes / time_on_gpu(lambda: target.copy_(source), 10)}
-    del source, target
     for name, dtype in PRECISIONS.items():
         a, b = (torch.randn(8192, 8192, device=GPU).to(dtype) for _ in range(2))
         found[f"{name}_flop_per_s"] = 2 * 8192**3 / time_on_gpu(lambda a=a, b=b: a @ b, 10)
@@ -208,9 +206,7 @@ def repeat_photos(few: Photos, times: int, D: int) -> Photos:
     features = torch.zeros((n + BLOCK, D), dtype=torch.bfloat16, device=GPU)
     for part in features[:n].split(2**20):
         part.normal_()
-    starts = {
-        name: repeat_starts(getattr(few, name), times) for name in few._fields if name.endswith("_start")
-    }
+    starts = {name: repeat_starts(getattr(few, name), times) for name in few._fields if name.endswith("_start")}
     return few._replace(
         features=features,
         **starts,

@@ -1,4 +1,4 @@
-"""Synthetic data with aPascal's shape: 80 regions a photo if not said otherwise, 1.5 objects and 12 attributes a photo."""
+"""Synthetic data with aPascal's shape: 80 regions a photo if not asked else, 1.5 objects and 12 attributes a photo."""
 
 from typing import NamedTuple
 

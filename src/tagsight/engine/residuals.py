@@ -9,9 +9,7 @@ from tagsight.model.state import Globals
 from tagsight.types import Array
 
 
-def sample_residuals(
-    shard: Shard, assign: Array, state: Globals, factors: Factors, size: int, seed: int
-) -> Sample:
+def sample_residuals(shard: Shard, assign: Array, state: Globals, factors: Factors, size: int, seed: int) -> Sample:
     """A sample of the shard's regions, at flat `assign`, with the tagged factors' share taken away."""
     X, layout, _ = shard
     lots, rows = draw_rows(X, layout.rows, size, seed)

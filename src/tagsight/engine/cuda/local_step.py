@@ -16,7 +16,7 @@ from tagsight.model.local_step import express
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Summary
 
-FACTORS, REGIONS = 16, 32  # of a tile: what one warp holds in registers
+FACTORS, REGIONS = 8, 32  # of a tile: what one warp holds in registers
 
 
 class Globe(NamedTuple):
@@ -85,7 +85,7 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
         chunk.first_photo,
         K,
         PLACES=_places(photos),
-        num_warps=1,
+        num_warps=_stick_warps(photos),
     )
     sweep_photos[(chunk.n_photos,)](
         posterior.assign,
@@ -171,7 +171,7 @@ def settle_chunk(
         RANKED=globe.ranked,
         SEQUENCES=S,
         PLACES=_places(photos),
-        num_warps=1,
+        num_warps=_stick_warps(photos),
         num_stages=1,
     )
     return terms
@@ -179,6 +179,10 @@ def settle_chunk(
 
 def _places(photos: Photos) -> int:
     return max(32, triton.next_power_of_2(photos.most_sticks))
+
+
+def _stick_warps(photos: Photos) -> int:
+    return max(1, _places(photos) // 64)  # two places a lane fit in its registers, four do not
 
 
 def put_globals(state: Globals, settings: Settings, like: Tensor) -> Globe:

@@ -34,7 +34,7 @@ def settle_sticks(
     terms, column, tau_1, tau_2, by_count, stick_start, sequence, slot_start, count, alpha, first_photo, K,
     UPDATE: tl.constexpr, RANKED: tl.constexpr, SEQUENCES: tl.constexpr, PLACES: tl.constexpr,
 ):  # fmt: skip
-    """Update tau, and the order if ranked; fill `terms` (photos, 2 + S): entropy, log prior, sum of E[log v] by sequence.
+    """Update tau, and the order if ranked; fill `terms` (photos, 2 + S): entropy, log prior, sums of E[log v].
 
     `by_count` is memory of the size of `column`. The log prior lacks the constant -log T! of ranked sequences.
     """
@@ -47,42 +47,46 @@ def settle_sticks(
     held = place < n_places
     factor = tl.load(column + start + place, mask=held, other=0)
     segment = tl.where(held, tl.load(sequence + factor), -1)
-    a = tl.load(tau_1 + start + place, mask=held, other=1.0)
-    b = tl.load(tau_2 + start + place, mask=held, other=1.0)
+    alphas = tl.load(alpha + segment, mask=held, other=1.0)
+    start_a = tl.load(tau_1 + start + place, mask=held, other=1.0)
+    start_b = tl.load(tau_2 + start + place, mask=held, other=1.0)
     counts = count + here * K
-    number, absent = _evidence(counts, factor, held, n_regions)
+    if UPDATE and RANKED:
+        rank = _rank_by_count(counts, column + start, sequence, factor, segment, place, n_places)
+        tl.store(by_count + start + rank, factor, mask=held)
+        tl.debug_barrier()
+
+    best_a, best_b, best_factor = start_a, start_b, factor
+    best_log_v, best_entropy, best_prior = start_a * 0.0, start_a * 0.0, start_a * 0.0 + LOG_ZERO
+    for trial in range(2 if UPDATE and RANKED else 1):  # the order as it is, then that by count
+        if trial == 1:
+            factor = tl.load(by_count + start + place, mask=held, other=0)
+        number, absent = _evidence(counts, factor, held, n_regions)
+        a, b = start_a, start_b
+        if UPDATE:
+            a, b = _refine(segment, a, b, number, absent, alphas)
+        log_v, log_rest, log_on, log_off, _, log_beta = _expect_logs(segment, a, b)
+        entropy = log_beta - (a - 1.0) * log_v - (b - 1.0) * log_rest
+        prior = number * log_on + absent * log_off
+        gain = (alphas - 1.0) * (log_v - best_log_v) + (entropy - best_entropy) + (prior - best_prior)
+        better = place < 0
+        for s in tl.static_range(SEQUENCES):
+            mine = segment == s
+            better = better | (tl.where(mine, tl.sum(tl.where(mine, gain, 0.0), axis=0), 0.0) > 0.0)
+        best_a, best_b = tl.where(better, a, best_a), tl.where(better, b, best_b)
+        best_factor = tl.where(better, factor, best_factor)
+        best_log_v = tl.where(better, log_v, best_log_v)
+        best_entropy, best_prior = tl.where(better, entropy, best_entropy), tl.where(better, prior, best_prior)
 
     if UPDATE:
-        strength = tl.load(alpha + segment, mask=held, other=1.0)
-        kept_a, kept_b = _refine(segment, a, b, number, absent, strength)
-        if RANKED:
-            rank = _rank_by_count(counts, column + start, sequence, factor, segment, place, n_places)
-            tl.store(by_count + start + rank, factor, mask=held)
-            tl.debug_barrier()
-            ranked_factor = tl.load(by_count + start + place, mask=held, other=0)
-            ranked_number, ranked_absent = _evidence(counts, ranked_factor, held, n_regions)
-            a, b = _refine(segment, a, b, ranked_number, ranked_absent, strength)
-            kept = _bound_by_place(segment, kept_a, kept_b, number, absent, strength)
-            ranked = _bound_by_place(segment, a, b, ranked_number, ranked_absent, strength)
-            for s in tl.static_range(SEQUENCES):
-                mine = segment == s
-                gain = tl.sum(tl.where(mine, ranked, 0.0), axis=0) - tl.sum(tl.where(mine, kept, 0.0), axis=0)
-                better = tl.where(mine, gain, 0.0) > 0.0
-                kept_a, kept_b = tl.where(better, a, kept_a), tl.where(better, b, kept_b)
-                factor = tl.where(better, ranked_factor, factor)
-            number, absent = _evidence(counts, factor, held, n_regions)
-            tl.store(column + start + place, factor, mask=held)
-        a, b = kept_a, kept_b
-        tl.store(tau_1 + start + place, a, mask=held)
-        tl.store(tau_2 + start + place, b, mask=held)
-
-    log_v, log_rest, log_on, log_off, _, log_beta = _expect_logs(segment, a, b)
-    entropy = log_beta - (a - 1.0) * log_v - (b - 1.0) * log_rest
+        tl.store(column + start + place, best_factor, mask=held)
+        tl.store(tau_1 + start + place, best_a, mask=held)
+        tl.store(tau_2 + start + place, best_b, mask=held)
     out = terms + here * (2 + SEQUENCES)
-    tl.store(out, tl.sum(tl.where(held, entropy, 0.0), axis=0))
-    tl.store(out + 1, tl.sum(number * log_on + absent * log_off, axis=0))
+    tl.store(out, tl.sum(tl.where(held, best_entropy, 0.0), axis=0))
+    tl.store(out + 1, tl.sum(tl.where(held, best_prior, 0.0), axis=0))
     for s in tl.static_range(SEQUENCES):
-        tl.store(out + 2 + s, tl.sum(tl.where(segment == s, log_v, 0.0), axis=0))
+        tl.store(out + 2 + s, tl.sum(tl.where(segment == s, best_log_v, 0.0), axis=0))
 
 
 @triton.jit
@@ -120,12 +124,6 @@ def _refine(segment, a, b, count, absent, alpha):
         a = alpha + above + tl.maximum(broken_later, 0.0)
         b = 1.0 + tl.exp(log_break + reach)
     return a, b
-
-
-@triton.jit
-def _bound_by_place(segment, a, b, count, absent, alpha):
-    log_v, log_rest, log_on, log_off, _, log_beta = _expect_logs(segment, a, b)
-    return (alpha - a) * log_v + log_beta - (b - 1.0) * log_rest + count * log_on + absent * log_off
 
 
 @triton.jit

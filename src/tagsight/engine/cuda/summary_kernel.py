@@ -10,7 +10,7 @@ def summarise_photos(
     first_photo, first_slot, n_columns, K,
     COUPLED: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
 ):  # fmt: skip
-    """Fill the allowed entries of `dense` (K, n_columns) and `count` (photos, K); `terms` (photos, 2): entropy, agreement."""
+    """Fill the allowed entries of `dense` (K, n_columns) and `count` (photos, K); `terms`: entropy, agreement."""
     here = tl.program_id(0).to(tl.int64)
     photo = first_photo + here
     slot = tl.load(slot_start + photo)
@@ -54,4 +54,4 @@ def summarise_photos(
 @triton.jit
 def _times_log(x):
     """x log x; 0 at 0."""
-    return tl.where(x > 0.0, x * tl.log(tl.maximum(x, 1e-38)), 0.0)
+    return tl.where(x > 0.0, x * tl.log(tl.maximum(x, 1e-30)), 0.0)

@@ -61,7 +61,8 @@ def sweep_photos(
                         live = e < degree
                         m = tl.load(neighbour + e0 + e, mask=live, other=0)
                         w = tl.load(weight + e0 + e, mask=live, other=0.0)
-                        theirs = tl.load(mine + k[:, None] * n_regions + m[None, :], mask=tile & live[None, :], other=0.5)
+                        pair = tile & live[None, :]
+                        theirs = tl.load(mine + k[:, None] * n_regions + m[None, :], mask=pair, other=0.5)
                         message += w[None, :] * (2.0 * theirs - 1.0)
                     eta += coupling * message
                 for other in range(n_factors):
