@@ -13,6 +13,7 @@ from tagsight.calibration import UNCALIBRATED, Calibration, fit_calibration
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
 from tagsight.data.vocabulary import tag_matrix
+from tagsight.engine.devices import check_device
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos
 from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.estimator import StackedIBP
@@ -43,6 +44,7 @@ class TrainOptions(NamedTuple):
     n_regions: int = N_REGIONS
     seed: int = 0
     n_workers: int | None = None
+    device: str = "cpu"  # where the model sweeps; see StackedIBP
 
 
 class Outcome(NamedTuple):
@@ -55,6 +57,7 @@ class Outcome(NamedTuple):
 
 def train(collection: Collection, options: TrainOptions, report: Report = stay_silent) -> Outcome:
     """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
+    check_device(options.device)  # now, not after an hour of describing photos
     clock = _Clock()
     with clock.stage("codebook"):
         recipe = _make_recipe(collection, options, report)
@@ -157,6 +160,7 @@ def _fit(
         options.n_free,
         coupling=options.coupling,
         affinity=options.affinity,
+        device=options.device,
         seed=options.seed,
     )
     with warnings.catch_warnings():

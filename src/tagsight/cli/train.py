@@ -22,6 +22,7 @@ def run(
     affinity: Annotated[float, typer.Option(min=0.0, help="Strength of the field within a region.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
+    device: Annotated[str, typer.Option(help="Where the model is learned: cpu, cuda or cuda-bf16.")] = "cpu",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
     format: Format = None,
     split: Split = None,
@@ -32,7 +33,7 @@ def run(
 ) -> None:
     """Learn from a folder of tagged photos what each tag looks like."""
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
-    options = TrainOptions(features, free, coupling, affinity, regions, seed, workers)
+    options = TrainOptions(features, free, coupling, affinity, regions, seed, workers, device)
     with show_progress() as report:
         outcome = train_model(opened, options, report)
     save_model(outcome.model, output)

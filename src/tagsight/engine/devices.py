@@ -48,8 +48,7 @@ def check_device(name: str) -> None:
 
 @contextmanager
 def batches_on(name: str, n_threads: int | None) -> Iterator[MakeBatch]:
-    """What makes a batch of a shard and its local posterior, on device `name`."""
-    check_device(name)
+    """What makes a batch of a shard and its local posterior, on device `name` (see `check_device`)."""
     with thread_map(n_threads) as run:
         if name == "cpu":
             yield lambda shard, local, settings: ThreadBatch(shard, local, settings, run)

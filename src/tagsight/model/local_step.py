@@ -33,7 +33,7 @@ def local_step(
     plan = plan_sticks(settings)
     K, D = state.appearance.mean.shape
     new = Local(local.assign.copy(), local.sticks.copy(), local.order.copy())
-    potentials = express(state, settings, X.dtype)
+    potentials = _express(state, settings, X.dtype)
     odds = np.empty(0, X.dtype) if log_odds is None else log_odds
 
     def visit_block(photos: range) -> Summary:
@@ -54,8 +54,7 @@ def photo_blocks(layout: Layout) -> list[range]:
     return [range(i, min(i + BLOCK, I)) for i in range(0, I, BLOCK)]
 
 
-def express(state: Globals, settings: Settings, dtype: np.dtype) -> Potentials:
-    """The globals as a sweep at precision `dtype` uses them."""
+def _express(state: Globals, settings: Settings, dtype: np.dtype) -> Potentials:
     mean, var = state.appearance
     precision = 1.0 / state.scales.noise
     G = mean @ mean.T

@@ -2,17 +2,15 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import torch
 import triton
 from torch import Tensor
 
-from tagsight.engine.cuda.products import project, sum_products
+from tagsight.engine.cuda.products import project, split_parts, sum_products
 from tagsight.engine.cuda.resident import Chunk, Photos, Posterior
 from tagsight.engine.cuda.stick_kernels import prior_logits, settle_sticks
 from tagsight.engine.cuda.summary_kernel import summarise_photos
 from tagsight.engine.cuda.sweep_kernel import sweep_photos
-from tagsight.model.local_step import express
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Summary
 
@@ -22,7 +20,7 @@ FACTORS, REGIONS = 8, 32  # of a tile: what one warp holds in registers
 class Globe(NamedTuple):
     """The globals on the GPU; see `model.visit.Potentials`."""
 
-    mean: Tensor  # (K, D) as the features
+    mean: Tensor  # (PARTS, K, D), of the features' type
     bias: Tensor  # (K,) float32
     B: Tensor  # (K, K) float32
     alpha: Tensor  # (S,) float64
@@ -53,7 +51,7 @@ def local_step(photos: Photos, posterior: Posterior, state: Globals, settings: S
 
 
 def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, passes: int) -> Totals:
-    dense = photos.features.new_zeros((len(globe.bias), chunk.n_columns))
+    dense = photos.features.new_zeros((len(globe.mean), len(globe.bias), chunk.n_columns))
     if passes == 0:
         count, assign = count_chunk(chunk, photos, posterior, globe, dense)
         sticks = settle_chunk(chunk, photos, posterior, globe, count, update=False)
@@ -72,8 +70,9 @@ def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Glob
 
 
 def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, projection: Tensor) -> None:
-    """Update every nu of the chunk's photos once, given their `projection` phi X^T (K, slots)."""
-    K = len(globe.bias)
+    """Update every nu of the chunk's photos once, given the parts (PARTS, K, slots) of their phi X^T."""
+    K, width = len(globe.bias), triton.next_power_of_2(max(photos.most_factors, FACTORS))
+    B_here = torch.empty((chunk.n_photos, width, width), dtype=torch.float32, device=projection.device)
     logits = torch.empty((chunk.n_photos, K), dtype=torch.float32, device=projection.device)
     prior_logits[(chunk.n_photos,)](
         logits,
@@ -93,6 +92,7 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
         logits,
         globe.bias,
         globe.B,
+        B_here,
         photos.factor_start,
         photos.factor,
         photos.assign_start,
@@ -109,6 +109,8 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
         chunk.n_slots,
         K,
         COUPLED=globe.coupling != 0.0,
+        PARTS=len(globe.mean),
+        WIDTH=width,
         FACTORS=FACTORS,
         REGIONS=REGIONS,
         num_warps=1,
@@ -119,7 +121,7 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
 def count_chunk(
     chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, dense: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """n_k (photos, K), -1 where forbidden, and each photo's entropy and agreement; fills `dense` with nu^T."""
+    """n_k (photos, K), -1 where forbidden, and each photo's entropy and agreement; fills `dense`, the parts of nu^T."""
     K, device = len(globe.bias), dense.device
     count = torch.full((chunk.n_photos, K), -1.0, dtype=torch.float32, device=device)
     terms = torch.empty((chunk.n_photos, 2), dtype=torch.float32, device=device)
@@ -140,6 +142,7 @@ def count_chunk(
         chunk.n_columns,
         K,
         COUPLED=globe.coupling != 0.0,
+        PARTS=len(globe.mean),
         FACTORS=FACTORS,
         REGIONS=REGIONS,
         num_warps=1,
@@ -187,29 +190,34 @@ def _stick_warps(photos: Photos) -> int:
 
 def put_globals(state: Globals, settings: Settings, like: Tensor) -> Globe:
     """The globals where the features `like` are, and at their precision."""
-    plan = plan_sticks(settings)
-    potentials = express(state, settings, np.dtype(np.float32))
-    device = like.device
+    plan, device = plan_sticks(settings), like.device
+    mean = torch.from_numpy(state.appearance.mean).to(device)
+    var, M = (torch.from_numpy(values).to(device) for values in (state.appearance.var, state.affinity))
+    precision = 1.0 / state.scales.noise
+    G = mean @ mean.T
+    B = settings.affinity * M - precision * G
     return Globe(
-        mean=torch.from_numpy(potentials.mean).to(device, like.dtype),
-        bias=torch.from_numpy(potentials.bias).to(device),
-        B=torch.from_numpy(potentials.B).to(device),
-        alpha=torch.from_numpy(potentials.alpha).to(device),
+        mean=split_parts(mean.float(), like.dtype),
+        bias=(-0.5 * precision * (mean.shape[1] * var + G.diagonal())).float(),
+        B=B.fill_diagonal_(0.0).float(),
+        alpha=torch.from_numpy(state.sparsity.mean).to(device),
         sequence=torch.from_numpy(plan.sequence).to(device, torch.int32),
-        precision=potentials.precision,
-        coupling=potentials.coupling,
+        precision=precision,
+        coupling=settings.coupling,
         ranked=plan.ranked,
     )
 
 
 def _zeros(globe: Globe) -> Totals:
-    (K, D), S = globe.mean.shape, len(globe.alpha)
+    (_, K, D), S = globe.mean.shape, len(globe.alpha)
     shapes = ((K,), (K, K), (K, D), (2,), (2 + S,))
     return Totals._make(torch.zeros(shape, dtype=torch.float64, device=globe.mean.device) for shape in shapes)
 
 
 def _summary(total: Totals, photos: Photos, globe: Globe) -> Summary:
-    count, pair, cross, assign, sticks = (tensor.cpu().numpy() for tensor in total)
+    flat = torch.cat([tensor.flatten() for tensor in total]).cpu()  # one transfer
+    parts = flat.split([tensor.numel() for tensor in total])
+    count, pair, cross, assign, sticks = (a.view(b.shape).numpy() for a, b in zip(parts, total, strict=True))
     return Summary(
         n_regions=float(len(photos.neighbour_start) - 1),
         square=photos.square,

@@ -3,7 +3,6 @@
 import triton
 import triton.language as tl
 
-LOG_ZERO = tl.constexpr(-1e300)  # stands for log 0 where infinities would give nan
 HALF_LOG_2PI = tl.constexpr(0.9189385332046727)
 
 
@@ -33,21 +32,7 @@ def _add(segment_a, a, segment_b, b):
 
 
 @triton.jit
-def _log_add(segment_a, a, segment_b, b):
-    high = tl.maximum(a, b)
-    both = high + tl.log(1.0 + tl.exp(tl.minimum(a, b) - high))
-    return segment_b, tl.where(segment_a == segment_b, both, b)
-
-
-@triton.jit
 def running_sum(segment, value, BACKWARD: tl.constexpr):
     """Sums from the beginning (or the end) of each run of equal `segment`."""
     _, total = tl.associative_scan((segment, value), 0, _add, reverse=BACKWARD)
-    return total
-
-
-@triton.jit
-def running_log_sum(segment, value, BACKWARD: tl.constexpr):
-    """log sum exp from the beginning (or the end) of each run of equal `segment`."""
-    _, total = tl.associative_scan((segment, value), 0, _log_add, reverse=BACKWARD)
     return total

@@ -2,13 +2,17 @@
 
 A photo's sticks lie by place: `column[p]` is the factor at place p of its own order, tau_1[p] and tau_2[p] its stick.
 `count` (photos, K) holds n_k, and -1 where the tags forbid a factor.
+
+exp(e_t) needs no logarithms: with tau_2 >= 1 the first of a sequence is at least about 1 / (tau_1 + tau_2), all are
+at most 1, and what underflows is nothing beside it.
 """
 
 import triton
 import triton.language as tl
 
-from tagsight.engine.cuda.special import LOG_ZERO, digamma_and_log_gamma, running_log_sum, running_sum
+from tagsight.engine.cuda.special import digamma_and_log_gamma, running_sum
 
+NOTHING = tl.constexpr(-1e300)  # a bound that any other beats
 UPDATES = tl.constexpr(3)  # as model.sticks.UPDATES
 
 
@@ -25,8 +29,8 @@ def prior_logits(
     segment = tl.where(held, tl.load(sequence + factor), -1)
     a = tl.load(tau_1 + start + place, mask=held, other=1.0)
     b = tl.load(tau_2 + start + place, mask=held, other=1.0)
-    _, _, log_on, log_off, _, _ = _expect_logs(segment, a, b)
-    tl.store(logits + here * K + factor, (log_on - log_off).to(tl.float32), mask=held)
+    _, _, log_on, _, off, _ = _expect_logs(segment, a, b)
+    tl.store(logits + here * K + factor, (log_on - tl.log(off)).to(tl.float32), mask=held)
 
 
 @triton.jit
@@ -55,19 +59,22 @@ def settle_sticks(
         rank = _rank_by_count(counts, column + start, sequence, factor, segment, place, n_places)
         tl.store(by_count + start + rank, factor, mask=held)
         tl.debug_barrier()
+        n_trials = 1 + tl.max(tl.where(held, (rank != place).to(tl.int32), 0), axis=0)
+    else:
+        n_trials = 1
 
     best_a, best_b, best_factor = start_a, start_b, factor
-    best_log_v, best_entropy, best_prior = start_a * 0.0, start_a * 0.0, start_a * 0.0 + LOG_ZERO
-    for trial in range(2 if UPDATE and RANKED else 1):  # the order as it is, then that by count
+    best_log_v, best_entropy, best_prior = start_a * 0.0, start_a * 0.0, start_a * 0.0 + NOTHING
+    for trial in range(n_trials):  # the order as it is, then that by count
         if trial == 1:
             factor = tl.load(by_count + start + place, mask=held, other=0)
         number, absent = _evidence(counts, factor, held, n_regions)
         a, b = start_a, start_b
         if UPDATE:
             a, b = _refine(segment, a, b, number, absent, alphas)
-        log_v, log_rest, log_on, log_off, _, log_beta = _expect_logs(segment, a, b)
+        log_v, log_rest, log_on, _, off, log_beta = _expect_logs(segment, a, b)
         entropy = log_beta - (a - 1.0) * log_v - (b - 1.0) * log_rest
-        prior = number * log_on + absent * log_off
+        prior = number * log_on + absent * tl.log(off)
         gain = (alphas - 1.0) * (log_v - best_log_v) + (entropy - best_entropy) + (prior - best_prior)
         better = place < 0
         for s in tl.static_range(SEQUENCES):
@@ -99,30 +106,28 @@ def _evidence(counts, factor, held, n_regions):
 
 @triton.jit
 def _expect_logs(segment, a, b):
-    """E[log v], E[log(1 - v)], E[log pi], the bound of E[log(1 - pi)], e, and log B(tau), by place."""
+    """By place: E[log v], E[log(1 - v)], E[log pi], exp(e), exp of the bound of E[log(1 - pi)], log B(tau)."""
     psi_a, gamma_a = digamma_and_log_gamma(a)
     psi_b, gamma_b = digamma_and_log_gamma(b)
     psi_both, gamma_both = digamma_and_log_gamma(a + b)
     log_v = psi_a - psi_both
     log_rest = psi_b - psi_both
     log_on = running_sum(segment, log_v, False)
-    log_break = log_on - log_v + log_rest
-    log_off = running_log_sum(segment, log_break, False)
-    return log_v, log_rest, log_on, log_off, log_break, gamma_a + gamma_b - gamma_both
+    broken = tl.exp(log_on - log_v + log_rest)
+    off = running_sum(segment, broken, False)
+    return log_v, log_rest, log_on, broken, off, gamma_a + gamma_b - gamma_both
 
 
 @triton.jit
 def _refine(segment, a, b, count, absent, alpha):
-    """UPDATES of tau; with R_t = log sum_{m>=t} absent_m / exp(log_off_m) as in model.sticks.update_tau."""
+    """UPDATES of tau; reach_t = sum_{m>=t} absent_m / exp(log_off_m) as in model.sticks.update_tau."""
     above = running_sum(segment, count, True)
     absent_above = running_sum(segment, absent, True)
-    log_absent = tl.where(absent > 0.0, tl.log(tl.maximum(absent, 1e-300)), LOG_ZERO)
     for _ in range(UPDATES):
-        _, _, _, log_off, log_break, _ = _expect_logs(segment, a, b)
-        reach = running_log_sum(segment, tl.maximum(log_absent - log_off, LOG_ZERO), True)
-        broken_later = absent_above - tl.exp(log_off + reach)
-        a = alpha + above + tl.maximum(broken_later, 0.0)
-        b = 1.0 + tl.exp(log_break + reach)
+        _, _, _, broken, off, _ = _expect_logs(segment, a, b)
+        reach = running_sum(segment, absent / off, True)
+        a = alpha + above + tl.maximum(absent_above - off * reach, 0.0)
+        b = 1.0 + broken * reach
     return a, b
 
 

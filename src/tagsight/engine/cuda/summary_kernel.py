@@ -8,9 +8,9 @@ import triton.language as tl
 def summarise_photos(
     dense, count, terms, nu, factor_start, factor, assign_start, slot_start, neighbour_start, neighbour, weight,
     first_photo, first_slot, n_columns, K,
-    COUPLED: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
+    COUPLED: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
 ):  # fmt: skip
-    """Fill the allowed entries of `dense` (K, n_columns) and `count` (photos, K); `terms`: entropy, agreement."""
+    """Fill the allowed entries of `dense` (PARTS, K, n_columns), `count` (photos, K), `terms` (entropy, agreement)."""
     here = tl.program_id(0).to(tl.int64)
     photo = first_photo + here
     slot = tl.load(slot_start + photo)
@@ -34,7 +34,12 @@ def summarise_photos(
             present += value
             entropy -= _times_log(value) + _times_log(1.0 - value)
             where = column.to(tl.int64)[:, None] * n_columns + j[None, :]
-            tl.store(dense + where, value.to(dense.dtype.element_ty), mask=tile)
+            rounded = value.to(dense.dtype.element_ty)
+            tl.store(dense + where, rounded, mask=tile)
+            if PARTS == 2:
+                rest = (value - rounded.to(tl.float32)).to(dense.dtype.element_ty)
+                where = (column.to(tl.int64) + K)[:, None] * n_columns + j[None, :]
+                tl.store(dense + where, rest, mask=tile)
             if COUPLED:
                 e0 = tl.load(neighbour_start + slot + j, mask=real, other=0)
                 degree = (tl.load(neighbour_start + slot + j + 1, mask=real, other=0) - e0).to(tl.int32)
