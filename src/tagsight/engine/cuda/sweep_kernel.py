@@ -95,10 +95,11 @@ def _gather_pairs(B, B_here, factors, n_factors, K, WIDTH: tl.constexpr, FACTORS
     """B between the photo's own factors, with zeros up to a whole number of tiles."""
     place = tl.arange(0, WIDTH)
     column = tl.load(factors + place, mask=place < n_factors, other=0)
-    for k in range((n_factors + FACTORS - 1) // FACTORS * FACTORS):
-        row = B + tl.load(factors + k, mask=k < n_factors, other=0) * K
-        value = tl.load(row + column, mask=(place < n_factors) & (k < n_factors), other=0.0)
-        tl.store(B_here + k * WIDTH + place, value)
+    for k in range(n_factors):
+        row = B + tl.load(factors + k) * K
+        tl.store(B_here + k * WIDTH + place, tl.load(row + column, mask=place < n_factors, other=0.0))
+    for k in range(n_factors, (n_factors + FACTORS - 1) // FACTORS * FACTORS):
+        tl.store(B_here + k * WIDTH + place, tl.zeros((WIDTH,), tl.float32))
 
 
 @triton.jit
