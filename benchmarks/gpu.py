@@ -16,7 +16,7 @@ from record import write_result
 from torch import Tensor
 from workload import N_ATTRIBUTES, N_FREE, N_OBJECTS, Workload, draw_workload
 
-from tagsight.data.planted import draw_appearance, draw_planted
+from tagsight.data.planted import Planted, draw_appearance, draw_planted
 from tagsight.engine.cuda import local_step as steps
 from tagsight.engine.cuda.batch import CudaBatch
 from tagsight.engine.cuda.products import project, sum_products
@@ -24,10 +24,11 @@ from tagsight.engine.cuda.resident import BLOCK, Photos, Posterior, cut_chunks, 
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Loop, settle
+from tagsight.model.global_step import global_step
 from tagsight.model.layout import Edges, Shard, lay_out, spread_assign, sum_squares
 from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, first_globals, start_local
-from tagsight.model.state import Globals
+from tagsight.model.state import Globals, Local, Summary
 
 FACTORS = Factors(N_OBJECTS, N_ATTRIBUTES, N_FREE)
 K = FACTORS.total
@@ -73,12 +74,14 @@ def compare_with_cpu(n_sweeps: int) -> dict[str, Any]:
     planted = draw_planted(appearance, N_FREE, **shape, sparsity=6.0, tags_per_photo=13.5, seed=1)
     tagged = planted.tags[planted.groups][:, :N_OBJECTS].any(axis=1)
 
+    start = start_of(shard_of_planted(planted, planted.X))
+
     def fit_on_cpu(X: Any) -> Any:
         with thread_map(None) as threads:
-            return sweep_planted(planted, X, n_sweeps, lambda *of: ThreadBatch(*of, threads))
+            return sweep_planted(planted, X, start, n_sweeps, lambda *of: ThreadBatch(*of, threads))
 
     def fit_on_gpu(dtype: torch.dtype) -> Any:
-        return sweep_planted(planted, planted.X, n_sweeps, lambda *of: CudaBatch(*of, GPU, dtype))
+        return sweep_planted(planted, planted.X, start, n_sweeps, lambda *of: CudaBatch(*of, GPU, dtype))
 
     exact = fit_on_cpu(planted.X)
     single = fit_on_cpu(planted.X.astype(np.float32))
@@ -96,11 +99,10 @@ def compare_with_cpu(n_sweeps: int) -> dict[str, Any]:
     return found
 
 
-def sweep_planted(planted: Any, X: Any, n_sweeps: int, make: Callable[..., Any]) -> tuple[float, Any]:
+def sweep_planted(planted: Planted, X: Any, start: Local, n_sweeps: int, make: Callable[..., Any]) -> tuple[float, Any]:
     """The bound after so many sweeps, and nu (N, K)."""
-    shard = make_shard(X, planted.tags, planted.groups, Edges(planted.edges, np.ones(len(planted.edges))))
-    first_nu = STARTS["tags"]([shard], FACTORS, 0)
-    batch = make(shard, start_local(shard, first_nu, np.ones(PLAN.n_sequences), PLAN), SETTINGS)
+    shard = shard_of_planted(planted, X)
+    batch = make(shard, start._replace(assign=start.assign.astype(X.dtype)), SETTINGS)
     blank = blank_globals(SETTINGS, X.shape[1])
     first = batch.summarise(blank)
     state = first_globals(first, blank, SETTINGS, correlate_tags(planted.tags, N_FREE))
@@ -127,7 +129,7 @@ def measure_apascal(repeats: int) -> dict[str, Any]:
     """2,113 photos of 100 regions, D = 1024."""
     work = draw_workload(2113, 1024, seed=0, rows=10, columns=10)
     shard = shard_of(work)
-    local = start_local(shard, STARTS["tags"]([shard], FACTORS, 0), np.ones(PLAN.n_sequences), PLAN)
+    local = start_of(shard)
     posterior = upload_posterior(local, shard.layout, PLAN, GPU)
     affinity = correlate_tags(work.tags, N_FREE)
     found: dict[str, Any] = {"photos": 2113, "regions_per_photo": 100, "D": 1024, "K": K}
@@ -143,7 +145,7 @@ def measure_large(n_photos: int, repeats: int) -> dict[str, Any]:
     times = n_photos // distinct
     work = draw_workload(distinct, D, seed=0)
     shard = shard_of(work)
-    local = start_local(shard, STARTS["tags"]([shard], FACTORS, 0), np.ones(PLAN.n_sequences), PLAN)
+    local = start_of(shard)
     few = upload_photos(shard, PLAN, GPU, torch.bfloat16)
     posterior = Posterior._make(t.repeat(times) for t in upload_posterior(local, shard.layout, PLAN, GPU))
     photos = repeat_photos(few, times, D)
@@ -175,12 +177,21 @@ def measure_sweep(photos: Photos, posterior: Posterior, affinity: Any, repeats: 
         "step_s": step,
         "fastest_s": min(seconds),
         "active_factors": n_assign / N,
+        "global_step_s": median(time_global_step(first, state) for _ in range(repeats)),
         "parts_s": parts,
         "bytes": bytes_moved,
         "bytes_per_s": bytes_moved / step,
         "operations": operations,
         "flop_per_s": operations / step,
     }
+
+
+def time_global_step(summary: Summary, state: Globals) -> float:
+    """On the CPU, one thread, as in a fit."""
+    with thread_map(1):
+        start = time.perf_counter()
+        global_step(summary, state, SETTINGS)
+        return time.perf_counter() - start
 
 
 def time_parts(photos: Photos, posterior: Posterior, state: Globals, repeats: int) -> dict[str, float]:
@@ -251,6 +262,14 @@ def repeat_starts(start: Tensor, times: int) -> Tensor:
     total = start[-1]
     shifted = start[:-1] + total * torch.arange(times, device=start.device)[:, None]
     return torch.cat([shifted.flatten(), (total * times)[None]])
+
+
+def start_of(shard: Shard) -> Local:
+    return start_local(shard, STARTS["tags"]([shard], FACTORS, 0), np.ones(PLAN.n_sequences), PLAN)
+
+
+def shard_of_planted(planted: Planted, X: Any) -> Shard:
+    return make_shard(X, planted.tags, planted.groups, Edges(planted.edges, np.ones(len(planted.edges))))
 
 
 def shard_of(work: Workload) -> Shard:

@@ -64,15 +64,14 @@ def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Glob
             sticks = settle_chunk(chunk, photos, posterior, globe, count, update=True)
         del projection
     pair, cross = sum_products(dense, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_columns])
-    present = count.clamp_(min=0.0).sum(dim=0, dtype=torch.float64)
+    present = count.clamp_(min=0.0).sum(dim=0)
     pair.diagonal().copy_(present)
     return Totals(present, pair, cross, assign.sum(dim=0, dtype=torch.float64), sticks.sum(dim=0))
 
 
 def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, projection: Tensor) -> None:
     """Update every nu of the chunk's photos once, given the parts (PARTS, K, slots) of their phi X^T."""
-    K, width = len(globe.bias), triton.next_power_of_2(max(photos.most_factors, FACTORS))
-    B_here = torch.empty((chunk.n_photos, width, width), dtype=torch.float32, device=projection.device)
+    K = len(globe.bias)
     logits = torch.empty((chunk.n_photos, K), dtype=torch.float32, device=projection.device)
     prior_logits[(chunk.n_photos,)](
         logits,
@@ -92,7 +91,6 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
         logits,
         globe.bias,
         globe.B,
-        B_here,
         photos.factor_start,
         photos.factor,
         photos.assign_start,
@@ -110,7 +108,6 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
         K,
         COUPLED=globe.coupling != 0.0,
         PARTS=len(globe.mean),
-        WIDTH=width,
         FACTORS=FACTORS,
         REGIONS=REGIONS,
         num_warps=1,
@@ -123,7 +120,7 @@ def count_chunk(
 ) -> tuple[Tensor, Tensor]:
     """n_k (photos, K), -1 where forbidden, and each photo's entropy and agreement; fills `dense`, the parts of nu^T."""
     K, device = len(globe.bias), dense.device
-    count = torch.full((chunk.n_photos, K), -1.0, dtype=torch.float32, device=device)
+    count = torch.full((chunk.n_photos, K), -1.0, dtype=torch.float64, device=device)
     terms = torch.empty((chunk.n_photos, 2), dtype=torch.float32, device=device)
     summarise_photos[(chunk.n_photos,)](
         dense,

@@ -37,7 +37,6 @@ class Photos(NamedTuple):
     stick_start: Tensor  # (I + 1,)
     square: float  # sum |x_j|^2 of the features as they lie here
     most_sticks: int  # of a photo
-    most_factors: int  # that a photo allows
     n_sticks: Floats  # (S,)
     log_orders: float  # sum over sequences of log T!, the number of their orders
     chunks: tuple["Chunk", ...]
@@ -95,7 +94,6 @@ def upload_photos(shard: Shard, plan: StickPlan, device: torch.device, dtype: to
         stick_start=put(np.concatenate([[0], np.cumsum(n_sticks)])),
         square=sum_squares(features),
         most_sticks=int(n_sticks.max(initial=0)),
-        most_factors=int(np.diff(layout.factor_start).max(initial=0)),
         n_sticks=by_sequence.sum(axis=0).astype(np.float64),
         log_orders=float(gammaln(by_sequence + 1.0).sum()),
         chunks=cut_chunks(layout.slot_start),

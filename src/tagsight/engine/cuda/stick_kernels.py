@@ -99,7 +99,7 @@ def settle_sticks(
 @triton.jit
 def _evidence(counts, factor, held, n_regions):
     """count and absent of the given factors; both 0 for one that the tags forbid."""
-    count = tl.load(counts + factor, mask=held, other=-1.0).to(tl.float64)
+    count = tl.load(counts + factor, mask=held, other=-1.0)
     known = count >= 0.0
     return tl.where(known, count, 0.0), tl.where(known, tl.maximum(n_regions - count, 0.0), 0.0)
 

@@ -25,7 +25,7 @@ def summarise_photos(
     for k0 in range(0, n_factors, FACTORS):
         k = k0 + tl.arange(0, FACTORS)
         column = tl.load(factor + f0 + k, mask=k < n_factors, other=0)
-        present = tl.zeros((FACTORS, REGIONS), tl.float32)
+        present = tl.zeros((FACTORS, REGIONS), tl.float64)  # sticks are ranked by it
         for j0 in range(0, n_regions, REGIONS):
             j = j0 + tl.arange(0, REGIONS)
             real = j < n_regions

@@ -12,15 +12,14 @@ CERTAIN = tl.constexpr(80.0)  # exp of more would overflow
 
 @triton.jit
 def sweep_photos(
-    nu, projection, logits, bias, B, B_here, factor_start, factor, assign_start, slot_start, colour_start, class_start,
+    nu, projection, logits, bias, B, factor_start, factor, assign_start, slot_start, colour_start, class_start,
     neighbour_start, neighbour, weight, precision, coupling, first_photo, first_slot, n_columns, K,
-    COUPLED: tl.constexpr, PARTS: tl.constexpr, WIDTH: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
+    COUPLED: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
 ):  # fmt: skip
     """Update every nu of the photos once, in place.
 
     `projection` (PARTS, K, n_columns) sums to phi X^T of the slots from `first_slot` on, `logits` (photos, K) are those
-    of the sticks; `B_here` (photos, WIDTH, WIDTH) is memory for B between each photo's own factors.
-    Without coupling all regions of a photo are one class.
+    of the sticks. Without coupling all regions of a photo are one class.
     """
     here = tl.program_id(0).to(tl.int64)
     photo = first_photo + here
@@ -35,9 +34,6 @@ def sweep_photos(
     colour = tl.load(colour_start + photo)
     n_classes = (tl.load(colour_start + photo + 1) - colour).to(tl.int32) if COUPLED else 1
     line = tl.arange(0, FACTORS)
-    B_here += here * WIDTH * WIDTH
-    _gather_pairs(B, B_here, factors, n_factors, K, WIDTH, FACTORS)
-    tl.debug_barrier()
 
     for c in range(n_classes):
         if COUPLED:
@@ -75,7 +71,8 @@ def sweep_photos(
                     eta += coupling * message
                 for other in range(n_factors):
                     value = tl.load(mine + other * n_regions + j, mask=real, other=0.0)
-                    eta += tl.load(B_here + other * WIDTH + k)[:, None] * value[None, :]
+                    row = B + tl.load(factors + other) * K
+                    eta += tl.load(row + column)[:, None] * value[None, :]
                 block = mine + k[:, None] * n_regions + j[None, :]
                 before = tl.load(block, mask=tile, other=0.0)
                 after = before
@@ -83,23 +80,12 @@ def sweep_photos(
                     this = line[:, None] == r
                     value = 1.0 / (1.0 + tl.exp(tl.minimum(-_pick_row(eta, this), CERTAIN)))
                     moved = value - _pick_row(before, this)
-                    eta += tl.load(B_here + (k0 + r) * WIDTH + k)[:, None] * moved[None, :]
+                    row = B + tl.sum(tl.where(line == r, column, 0), axis=0) * K
+                    eta += tl.load(row + column)[:, None] * moved[None, :]
                     after = tl.where(this, value[None, :], after)
                 tl.store(block, after, mask=tile)
         if COUPLED:
             tl.debug_barrier()
-
-
-@triton.jit
-def _gather_pairs(B, B_here, factors, n_factors, K, WIDTH: tl.constexpr, FACTORS: tl.constexpr):
-    """B between the photo's own factors, with zeros up to a whole number of tiles."""
-    place = tl.arange(0, WIDTH)
-    column = tl.load(factors + place, mask=place < n_factors, other=0)
-    for k in range(n_factors):
-        row = B + tl.load(factors + k) * K
-        tl.store(B_here + k * WIDTH + place, tl.load(row + column, mask=place < n_factors, other=0.0))
-    for k in range(n_factors, (n_factors + FACTORS - 1) // FACTORS * FACTORS):
-        tl.store(B_here + k * WIDTH + place, tl.zeros((WIDTH,), tl.float32))
 
 
 @triton.jit
