@@ -4,6 +4,8 @@ Ceilings (a bare copy, bare matrix products) are measured in the same run. The p
 each over all chunks; their sum may differ a little from the time of a whole step.
 """
 
+# pyright: reportMissingImports=false
+
 import argparse
 import time
 from collections.abc import Callable
@@ -78,10 +80,14 @@ def compare_with_cpu(n_sweeps: int) -> dict[str, Any]:
 
     def fit_on_cpu(X: Any) -> Any:
         with thread_map(None) as threads:
-            return sweep_planted(planted, X, start, n_sweeps, lambda *of: ThreadBatch(*of, threads))
+            return sweep_planted(
+                planted, X, start, n_sweeps, lambda shard, local: ThreadBatch(shard, local, SETTINGS, threads)
+            )
 
     def fit_on_gpu(dtype: torch.dtype) -> Any:
-        return sweep_planted(planted, planted.X, start, n_sweeps, lambda *of: CudaBatch(*of, GPU, dtype))
+        return sweep_planted(
+            planted, planted.X, start, n_sweeps, lambda shard, local: CudaBatch(shard, local, SETTINGS, GPU, dtype)
+        )
 
     exact = fit_on_cpu(planted.X)
     single = fit_on_cpu(planted.X.astype(np.float32))
@@ -102,7 +108,7 @@ def compare_with_cpu(n_sweeps: int) -> dict[str, Any]:
 def sweep_planted(planted: Planted, X: Any, start: Local, n_sweeps: int, make: Callable[..., Any]) -> tuple[float, Any]:
     """The bound after so many sweeps, and nu (N, K)."""
     shard = shard_of_planted(planted, X)
-    batch = make(shard, start._replace(assign=start.assign.astype(X.dtype)), SETTINGS)
+    batch = make(shard, start._replace(assign=start.assign.astype(X.dtype)))
     blank = blank_globals(SETTINGS, X.shape[1])
     first = batch.summarise(blank)
     state = first_globals(first, blank, SETTINGS, correlate_tags(planted.tags, N_FREE))

@@ -17,10 +17,10 @@ from tests.model.cases import STICK_CHOICES, Case, Data, draw_case, draw_data
 from tests.oracles import is_rising
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed (tagsight[torch])")
-pytest.importorskip("triton", reason="Triton is not installed")
 HAS_GPU = torch.cuda.is_available()
 if not HAS_GPU:
-    os.environ["TRITON_INTERPRET"] = "1"  # before the kernels are imported
+    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
+pytest.importorskip("triton", reason="Triton is not installed")
 
 from tagsight.engine.cuda import resident, stick_kernels  # noqa: E402
 from tagsight.engine.cuda.batch import CudaBatch  # noqa: E402
@@ -28,6 +28,7 @@ from tagsight.engine.cuda.batch import CudaBatch  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
 DEVICE = torch.device("cuda" if HAS_GPU else "cpu")
 SMALL = (4, 1, 6)  # regions of each photo
+FACTORS = Factors(3, 2, 2)
 
 
 def on_gpu(case: Case, dtype: Any = torch.float32) -> CudaBatch:
@@ -38,7 +39,7 @@ def on_cpu(case: Case) -> ThreadBatch:
     return ThreadBatch(case.shard, case.local, case.settings, map)
 
 
-def draw(seed: int, sizes: tuple[int, ...] = SMALL, factors: Factors = Factors(3, 2, 2), **choices: Any) -> Case:
+def draw(seed: int, sizes: tuple[int, ...] = SMALL, factors: Factors = FACTORS, **choices: Any) -> Case:
     data = draw_data(np.random.default_rng(seed), factors, sizes=sizes)
     return draw_case(seed, data, factors, **choices)
 
@@ -63,7 +64,7 @@ def test_steps_are_those_of_the_cpu(coupling: float, affinity: float):
 
 
 @pytest.mark.parametrize("choice", STICK_CHOICES if HAS_GPU else STICK_CHOICES[1::5])
-def test_every_choice_of_sticks_is_that_of_the_cpu(choice: dict[str, str]):
+def test_every_choice_of_sticks_is_that_of_the_cpu(choice: dict[str, Any]):
     assert_same_steps(draw(2, passes=2, **choice), n_steps=1)
 
 

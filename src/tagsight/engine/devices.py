@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -38,9 +39,7 @@ def check_device(name: str) -> None:
         return
     if find_spec("torch") is None:
         raise InputError(f"device {name!r} needs PyTorch: pip install 'tagsight[torch]', or choose device 'cpu'")
-    import torch
-
-    if not torch.cuda.is_available():
+    if not import_module("torch").cuda.is_available():
         raise InputError(f"device {name!r} needs an NVIDIA GPU, and PyTorch sees none: choose device 'cpu'")
     if find_spec("triton") is None:
         raise InputError(f"device {name!r} needs Triton: pip install triton, or choose device 'cpu'")
@@ -53,10 +52,9 @@ def batches_on(name: str, n_threads: int | None) -> Iterator[MakeBatch]:
         if name == "cpu":
             yield lambda shard, local, settings: ThreadBatch(shard, local, settings, run)
         else:
-            import torch
-
             from tagsight.engine.cuda.batch import CudaBatch
 
+            torch = import_module("torch")
             dtype = getattr(torch, PRECISIONS[name])
             device = torch.device("cuda")
             yield lambda shard, local, settings: CudaBatch(shard, local, settings, device, dtype)

@@ -1,5 +1,7 @@
 """Photos whose features and local posterior live on a GPU."""
 
+# pyright: reportMissingImports=false
+
 import torch
 
 from tagsight.engine.cuda.local_step import local_step

@@ -1,6 +1,8 @@
 """The heavy step on a GPU, in the order of `model.visit`: sticks' prior, sweep, counts, sticks, sums."""
 
-from typing import NamedTuple
+# pyright: reportMissingImports=false
+
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -33,7 +35,7 @@ class Globe(NamedTuple):
 class Totals(NamedTuple):
     """Sums over photos, in double precision on the GPU."""
 
-    count: Tensor  # (K,)
+    present: Tensor  # (K,) n_k
     pair: Tensor  # (K, K)
     cross: Tensor  # (K, D)
     assign: Tensor  # (2,) entropy of q(z), agreement
@@ -52,17 +54,15 @@ def local_step(photos: Photos, posterior: Posterior, state: Globals, settings: S
 
 def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, passes: int) -> Totals:
     dense = photos.features.new_zeros((len(globe.mean), len(globe.bias), chunk.n_columns))
-    if passes == 0:
-        count, assign = count_chunk(chunk, photos, posterior, globe, dense)
-        sticks = settle_chunk(chunk, photos, posterior, globe, count, update=False)
-    else:
-        x = photos.features[chunk.first_slot : chunk.first_slot + chunk.n_slots]
-        projection = project(globe.mean, x)
-        for _ in range(passes):
+    if passes > 0:
+        projection = project(globe.mean, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_slots])
+        for before in range(passes):
+            if before > 0:
+                count, _ = count_chunk(chunk, photos, posterior, globe, dense)
+                settle_chunk(chunk, photos, posterior, globe, count, update=True)
             sweep_chunk(chunk, photos, posterior, globe, projection)
-            count, assign = count_chunk(chunk, photos, posterior, globe, dense)
-            sticks = settle_chunk(chunk, photos, posterior, globe, count, update=True)
-        del projection
+    count, assign = count_chunk(chunk, photos, posterior, globe, dense)
+    sticks = settle_chunk(chunk, photos, posterior, globe, count, update=passes > 0)
     pair, cross = sum_products(dense, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_columns])
     present = count.clamp_(min=0.0).sum(dim=0)
     pair.diagonal().copy_(present)
@@ -73,7 +73,9 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
     """Update every nu of the chunk's photos once, given the parts (PARTS, K, slots) of their phi X^T."""
     K = len(globe.bias)
     logits = torch.empty((chunk.n_photos, K), dtype=torch.float32, device=projection.device)
-    prior_logits[(chunk.n_photos,)](
+    _launch(
+        prior_logits,
+        chunk.n_photos,
         logits,
         posterior.column,
         posterior.tau_1,
@@ -85,7 +87,9 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
         PLACES=_places(photos),
         num_warps=_stick_warps(photos),
     )
-    sweep_photos[(chunk.n_photos,)](
+    _launch(
+        sweep_photos,
+        chunk.n_photos,
         posterior.assign,
         projection,
         logits,
@@ -111,7 +115,6 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
         FACTORS=FACTORS,
         REGIONS=REGIONS,
         num_warps=1,
-        num_stages=1,
     )
 
 
@@ -122,7 +125,9 @@ def count_chunk(
     K, device = len(globe.bias), dense.device
     count = torch.full((chunk.n_photos, K), -1.0, dtype=torch.float64, device=device)
     terms = torch.empty((chunk.n_photos, 2), dtype=torch.float32, device=device)
-    summarise_photos[(chunk.n_photos,)](
+    _launch(
+        summarise_photos,
+        chunk.n_photos,
         dense,
         count,
         terms,
@@ -143,7 +148,6 @@ def count_chunk(
         FACTORS=FACTORS,
         REGIONS=REGIONS,
         num_warps=1,
-        num_stages=1,
     )
     return count, terms
 
@@ -154,7 +158,9 @@ def settle_chunk(
     """Each photo's stick terms (photos, 2 + S), after an update of its sticks if wanted."""
     S = len(globe.alpha)
     terms = torch.empty((chunk.n_photos, 2 + S), dtype=torch.float64, device=count.device)
-    settle_sticks[(chunk.n_photos,)](
+    _launch(
+        settle_sticks,
+        chunk.n_photos,
         terms,
         posterior.column,
         posterior.tau_1,
@@ -172,9 +178,12 @@ def settle_chunk(
         SEQUENCES=S,
         PLACES=_places(photos),
         num_warps=_stick_warps(photos),
-        num_stages=1,
     )
     return terms
+
+
+def _launch(kernel: Any, n_programs: int, *arguments: Any, **constants: Any) -> None:
+    kernel[(n_programs,)](*arguments, num_stages=1, **constants)
 
 
 def _places(photos: Photos) -> int:

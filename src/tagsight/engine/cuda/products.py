@@ -4,6 +4,8 @@ Bfloat16 features are multiplied by sums of PARTS bfloat16 numbers, so that noth
 rounded; sums are single precision, and over slots they go on in double precision after every BLOCK of them.
 """
 
+# pyright: reportMissingImports=false
+
 import torch
 from torch import Tensor
 

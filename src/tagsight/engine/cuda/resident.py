@@ -3,6 +3,8 @@
 A photo's sticks lie in its own order, those that it holds only: `column[p]` is the factor at place p.
 """
 
+# pyright: reportMissingImports=false
+
 from itertools import pairwise
 from typing import NamedTuple
 

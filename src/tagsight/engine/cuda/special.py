@@ -1,5 +1,7 @@
 """Special functions inside Triton kernels, in double precision, and sums along runs of equal segments."""
 
+# pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
+
 import triton
 import triton.language as tl
 

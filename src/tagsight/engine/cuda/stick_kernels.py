@@ -7,6 +7,8 @@ exp(e_t) needs no logarithms: with tau_2 >= 1 the first of a sequence is at leas
 at most 1, and what underflows is nothing beside it.
 """
 
+# pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
+
 import triton
 import triton.language as tl
 

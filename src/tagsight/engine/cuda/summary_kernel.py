@@ -1,5 +1,7 @@
 """What a photo's nu says: counts, entropy, agreement of neighbours, and nu itself spread over all K factors."""
 
+# pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
+
 import triton
 import triton.language as tl
 

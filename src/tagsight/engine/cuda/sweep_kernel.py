@@ -4,6 +4,8 @@ Lanes hold regions of one colour class, registers hold a few factors at a time. 
 neighbours say is summed from memory once for those few, then they are updated one after another in registers.
 """
 
+# pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
+
 import triton
 import triton.language as tl
 
