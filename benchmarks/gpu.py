@@ -22,7 +22,7 @@ from tagsight.data.planted import Planted, draw_appearance, draw_planted
 from tagsight.engine.cuda import local_step as steps
 from tagsight.engine.cuda.batch import CudaBatch
 from tagsight.engine.cuda.products import project, sum_products
-from tagsight.engine.cuda.resident import BLOCK, Photos, Posterior, cut_chunks, upload_photos, upload_posterior
+from tagsight.engine.cuda.resident import Photos, Posterior, cut_chunks, upload_photos, upload_posterior
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Loop, settle
@@ -228,7 +228,7 @@ def time_parts(photos: Photos, posterior: Posterior, state: Globals, repeats: in
 
     def sums_only() -> None:
         for c in chunks:
-            sum_products(cut(dense, c.n_columns), features(c, c.n_columns))
+            sum_products(cut(dense, c.n_columns), features(c, c.n_columns), photos.block)
 
     projection = project(globe.mean, features(chunks[0], max(c.n_slots for c in chunks)))
     dense = photos.features.new_zeros((len(globe.mean), K, max(c.n_columns for c in chunks)))
@@ -247,7 +247,7 @@ def time_parts(photos: Photos, posterior: Posterior, state: Globals, repeats: in
 def repeat_photos(few: Photos, times: int, D: int) -> Photos:
     """The photos' layout so many times one after another, with fresh noise for features."""
     n = times * (len(few.neighbour_start) - 1)
-    features = torch.zeros((n + BLOCK, D), dtype=torch.bfloat16, device=GPU)
+    features = torch.zeros((n + few.block, D), dtype=torch.bfloat16, device=GPU)
     for part in features[:n].split(2**20):
         part.normal_()
     starts = {name: repeat_starts(getattr(few, name), times) for name in few._fields if name.endswith("_start")}
@@ -260,7 +260,7 @@ def repeat_photos(few: Photos, times: int, D: int) -> Photos:
         square=float(n * D),
         n_sticks=few.n_sticks * times,
         log_orders=few.log_orders * times,
-        chunks=cut_chunks(starts["slot_start"].cpu().numpy()),
+        chunks=cut_chunks(starts["slot_start"].cpu().numpy(), few.block),
     )
 
 

@@ -2,8 +2,10 @@
 
 # pyright: reportMissingImports=false
 
+from functools import reduce
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import triton
 from torch import Tensor
@@ -26,7 +28,6 @@ class Globe(NamedTuple):
     bias: Tensor  # (K,) float32
     B: Tensor  # (K, K) float32
     alpha: Tensor  # (S,) float64
-    sequence: Tensor  # (K,) int32
     precision: float
     coupling: float
     ranked: bool
@@ -45,11 +46,8 @@ class Totals(NamedTuple):
 def local_step(photos: Photos, posterior: Posterior, state: Globals, settings: Settings, passes: int) -> Summary:
     """Update `posterior` in place with so many sweeps and summarise it."""
     globe = put_globals(state, settings, photos.features)
-    total = _zeros(globe)
-    for chunk in photos.chunks:
-        part = _visit_chunk(chunk, photos, posterior, globe, passes)
-        total = Totals._make(a.add_(b) for a, b in zip(total, part, strict=True))
-    return _summary(total, photos, globe)
+    parts = (_visit_chunk(chunk, photos, posterior, globe, passes) for chunk in photos.chunks)
+    return _summary(reduce(_accumulate, parts), photos, globe)
 
 
 def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, passes: int) -> Totals:
@@ -63,7 +61,9 @@ def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Glob
             sweep_chunk(chunk, photos, posterior, globe, projection)
     count, assign = count_chunk(chunk, photos, posterior, globe, dense)
     sticks = settle_chunk(chunk, photos, posterior, globe, count, update=passes > 0)
-    pair, cross = sum_products(dense, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_columns])
+    pair, cross = sum_products(
+        dense, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_columns], photos.block
+    )
     present = count.clamp_(min=0.0).sum(dim=0)
     pair.diagonal().copy_(present)
     return Totals(present, pair, cross, assign.sum(dim=0, dtype=torch.float64), sticks.sum(dim=0))
@@ -81,7 +81,7 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
         posterior.tau_1,
         posterior.tau_2,
         photos.stick_start,
-        globe.sequence,
+        photos.sequence,
         chunk.first_photo,
         K,
         PLACES=_places(photos),
@@ -167,7 +167,7 @@ def settle_chunk(
         posterior.tau_2,
         torch.empty_like(posterior.column),
         photos.stick_start,
-        globe.sequence,
+        photos.sequence,
         photos.slot_start,
         count,
         globe.alpha,
@@ -196,9 +196,10 @@ def _stick_warps(photos: Photos) -> int:
 
 def put_globals(state: Globals, settings: Settings, like: Tensor) -> Globe:
     """The globals where the features `like` are, and at their precision."""
-    plan, device = plan_sticks(settings), like.device
-    mean = torch.from_numpy(state.appearance.mean).to(device)
-    var, M = (torch.from_numpy(values).to(device) for values in (state.appearance.var, state.affinity))
+    values = (state.appearance.mean, state.appearance.var, state.affinity, state.sparsity.mean)
+    flat = torch.from_numpy(np.concatenate([value.ravel() for value in values])).to(like.device)  # one transfer
+    parts = flat.split([value.size for value in values])
+    mean, var, M, alpha = (part.view(value.shape) for part, value in zip(parts, values, strict=True))
     precision = 1.0 / state.scales.noise
     G = mean @ mean.T
     B = settings.affinity * M - precision * G
@@ -206,18 +207,15 @@ def put_globals(state: Globals, settings: Settings, like: Tensor) -> Globe:
         mean=split_parts(mean.float(), like.dtype),
         bias=(-0.5 * precision * (mean.shape[1] * var + G.diagonal())).float(),
         B=B.fill_diagonal_(0.0).float(),
-        alpha=torch.from_numpy(state.sparsity.mean).to(device),
-        sequence=torch.from_numpy(plan.sequence).to(device, torch.int32),
+        alpha=alpha,
         precision=precision,
         coupling=settings.coupling,
-        ranked=plan.ranked,
+        ranked=plan_sticks(settings).ranked,
     )
 
 
-def _zeros(globe: Globe) -> Totals:
-    (_, K, D), S = globe.mean.shape, len(globe.alpha)
-    shapes = ((K,), (K, K), (K, D), (2,), (2 + S,))
-    return Totals._make(torch.zeros(shape, dtype=torch.float64, device=globe.mean.device) for shape in shapes)
+def _accumulate(total: Totals, part: Totals) -> Totals:
+    return Totals._make(a.add_(b) for a, b in zip(total, part, strict=True))
 
 
 def _summary(total: Totals, photos: Photos, globe: Globe) -> Summary:

@@ -1,15 +1,13 @@
 """The only two products that touch the features, and that of nu with itself.
 
 Bfloat16 features are multiplied by sums of PARTS bfloat16 numbers, so that nothing but the features themselves is
-rounded; sums are single precision, and over slots they go on in double precision after every BLOCK of them.
+rounded; sums are single precision, and over slots they go on in double precision after every block of them.
 """
 
 # pyright: reportMissingImports=false
 
 import torch
 from torch import Tensor
-
-from tagsight.engine.cuda.resident import BLOCK
 
 
 def count_parts(dtype: torch.dtype) -> int:
@@ -31,15 +29,15 @@ def project(mean: Tensor, x: Tensor) -> Tensor:
     return _multiply(mean.view(1, parts * K, D), x.T[None]).view(parts, K, -1)
 
 
-def sum_products(dense: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+def sum_products(dense: Tensor, x: Tensor, block: int) -> tuple[Tensor, Tensor]:
     """nu^T nu (K, K) and nu^T X (K, D) in double precision.
 
     `dense` (PARTS, K, n) are the parts of nu^T and `x` (n, D) the same slots of X, whole blocks of them.
     """
     parts, K, n = dense.shape
-    blocks = dense.view(parts * K, n // BLOCK, BLOCK).transpose(0, 1)
+    blocks = dense.view(parts * K, n // block, block).transpose(0, 1)
     pair = _multiply(blocks, blocks.transpose(1, 2)).sum(dim=0, dtype=torch.float64)
-    cross = _multiply(blocks, x.view(n // BLOCK, BLOCK, -1)).sum(dim=0, dtype=torch.float64)
+    cross = _multiply(blocks, x.view(n // block, block, -1)).sum(dim=0, dtype=torch.float64)
     return pair.view(parts, K, parts, K).sum(dim=(0, 2)), cross.view(parts, K, -1).sum(dim=0)
 
 
