@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tagsight.engine.devices import LocalBatch, batches_on, check_device
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
-from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.errors import InputError
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Fit, Loop, Sweep, fit, tell_nobody
@@ -69,6 +69,8 @@ class StackedIBP(BaseEstimator):
         Stop when the bound's relative change is at most `tol`; a ConvergenceWarning after `max_sweeps`.
     n_batches : int
         Batches of photos with a global step after each (memoised inference); 1: one global step a sweep.
+    device : {"cpu", "cuda", "cuda-bf16"}
+        Where `fit` sweeps: this machine's processors, or an NVIDIA GPU that holds the features as float32 or bfloat16.
     n_threads : int or None
         Threads; None takes all cores. The answer does not depend on it.
     seed : int
@@ -104,6 +106,7 @@ class StackedIBP(BaseEstimator):
         max_sweeps: int = 200,
         tol: float = 1e-6,
         n_batches: int = 1,
+        device: str = "cpu",
         n_threads: int | None = None,
         seed: int = 0,
     ):
@@ -122,6 +125,7 @@ class StackedIBP(BaseEstimator):
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.n_batches = n_batches
+        self.device = device
         self.n_threads = n_threads
         self.seed = seed
 
@@ -148,6 +152,7 @@ class StackedIBP(BaseEstimator):
         of every sweep. Without tagged factors `tags` is ignored.
         """
         settings = self._settings()
+        check_device(self.device)
         X = check_features(validate_data(self, X, dtype=FLOATS, ensure_all_finite=False))
         groups_, tags_ = self._photos(X, tags, groups, settings.factors)
         allowed = _allow_free(tags_, settings.factors)
@@ -162,8 +167,8 @@ class StackedIBP(BaseEstimator):
         shards = [Shard(X, layout, sum_squares(X, layout.rows)) for layout in layouts]
         fill = STARTS[self.start](shards, settings.factors, self.seed)
         alpha = np.full(plan.n_sequences, settings.sparsity or 1.0)
-        with thread_map(self.n_threads) as run:
-            batches = [ThreadBatch(s, start_local(s, fill, alpha, plan), settings, run) for s in shards]
+        with batches_on(self.device, self.n_threads) as make_batch:
+            batches = [make_batch(s, start_local(s, fill, alpha, plan), settings) for s in shards]
             result = fit(
                 batches,
                 X.shape[1],
@@ -251,7 +256,7 @@ class StackedIBP(BaseEstimator):
         tags_ = check_tags(tags, "tags", (factors.tagged,))
         return _photo_of_each(X, groups, len(tags_)), tags_
 
-    def _keep(self, result: Fit, batches: list[ThreadBatch], allowed: Array, settings: Settings) -> None:
+    def _keep(self, result: Fit, batches: list[LocalBatch], allowed: Array, settings: Settings) -> None:
         X = batches[0].shard.features
         local = [batch.local for batch in batches]
         order = np.concatenate([part.order for part in local])

@@ -34,6 +34,7 @@ class FitOptions(NamedTuple):
     coupling: float = 1.0
     affinity: float = 1.0
     readout: bool = True  # False: the model's posterior alone
+    device: str = "cpu"  # where the model sweeps; see StackedIBP
     seed: int = 0
 
 
@@ -110,6 +111,7 @@ def _teach(
         options.n_free,
         coupling=options.coupling,
         affinity=options.affinity,
+        device=options.device,
         seed=options.seed,
     )
     with warnings.catch_warnings():

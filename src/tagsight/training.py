@@ -10,6 +10,7 @@ import numpy as np
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
 from tagsight.data.vocabulary import Tags, tag_matrix
+from tagsight.engine.devices import check_device
 from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.exemplars import pick_exemplars
 from tagsight.features.classic import choose_photos, learn_codebook
@@ -33,12 +34,13 @@ class TrainOptions(NamedTuple):
     n_regions: int = N_REGIONS
     seed: int = 0
     n_workers: int | None = None
-    readout: bool = True
+    device: str = "cpu"  # where the model sweeps; see StackedIBP
+    readout: bool = True  # False: the model's posterior alone answers
 
     @property
     def fit_options(self) -> FitOptions:
         """Those that concern the fit."""
-        return FitOptions(self.n_free, self.coupling, self.affinity, self.readout, self.seed)
+        return FitOptions(self.n_free, self.coupling, self.affinity, self.readout, self.device, self.seed)
 
 
 class Outcome(NamedTuple):
@@ -51,6 +53,7 @@ class Outcome(NamedTuple):
 
 def train(collection: Collection, options: TrainOptions, report: Report = stay_silent) -> Outcome:
     """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
+    check_device(options.device)  # now, not after an hour of describing photos
     clock = _Clock()
     with clock.stage("codebook"):
         recipe = make_recipe(collection, options, report)
@@ -129,3 +132,74 @@ def _describe(collection: Collection, recipe: Recipe, options: TrainOptions, rep
         first = extraction.problems[0]
         raise InputError(f"none of the {len(paths)} photos can be read (first: {first.path.name!r}: {first.reason})")
     return extraction
+<<<<<<< HEAD
+=======
+
+
+def _learn_projection(photos: list[DescribedPhoto], seed: int) -> Projection:
+    """Principal components of a seeded sample of regions, evenly from all photos."""
+    rng = np.random.default_rng(seed)
+    share = min(1.0, SAMPLE / sum(len(photo.features) for photo in photos))
+    picked = [photo.features[rng.random(len(photo.features)) < share] for photo in photos]
+    sample = np.concatenate(picked).astype(np.float32)
+    return learn_projection(sample, min(LENGTH, sample.shape[1]))
+
+
+def _fit(
+    stacked: Stacked, tags: Array, collection: Collection, options: TrainOptions, report: Report, stage: str
+) -> StackedIBP:
+    vocabulary = collection.vocabulary
+    model = StackedIBP(
+        len(vocabulary.objects),
+        len(vocabulary.attributes),
+        options.n_free,
+        coupling=options.coupling,
+        affinity=options.affinity,
+        device=options.device,
+        seed=options.seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the report shows the bound's curve
+        return model.fit(
+            stacked.X,
+            tags,
+            groups=stacked.groups,
+            edges=stacked.edges.pairs,
+            edge_weights=stacked.edges.weight,
+            on_sweep=lambda sweep: report(stage, sweep.number, model.max_sweeps),
+        )
+
+
+def _calibrate(
+    stacked: Stacked, tags: Array, collection: Collection, options: TrainOptions, report: Report
+) -> tuple[Calibration, Calibration]:
+    """Fit a model to most photos and compare what it says of the others with their tags."""
+    if len(tags) < FEWEST_TO_HOLD_OUT:
+        return UNCALIBRATED, UNCALIBRATED
+    held_out = np.random.default_rng(options.seed).random(len(tags)) < HELD_OUT
+    kept, _ = _subset(stacked, ~held_out)
+    model = _fit(kept, tags[~held_out], collection, options, report, "calibrating")
+    rest, photo_of = _subset(stacked, held_out)
+    learned: Learned = model._learned
+    allowed = np.ones((int(held_out.sum()), learned.settings.factors.total), np.uint8)
+    seen = infer_photos(learned, NewPhotos(*rest, allowed))
+    strongest = np.full((len(allowed), tags.shape[1]), -np.inf)
+    np.maximum.at(strongest, photo_of, seen.log_odds[:, : tags.shape[1]])
+    truth = tags[held_out]
+    n_objects = len(collection.vocabulary.objects)
+    return (
+        fit_calibration(strongest[:, :n_objects].ravel(), truth[:, :n_objects].ravel()),
+        fit_calibration(strongest[:, n_objects:].ravel(), truth[:, n_objects:].ravel()),
+    )
+
+
+def _subset(stacked: Stacked, photos: Array) -> tuple[Stacked, Array]:
+    """The regions of some photos (a mask), renumbered; and the photo of each."""
+    mine = photos[stacked.groups]
+    place = np.cumsum(mine) - 1
+    number = np.cumsum(photos) - 1
+    inside = mine[stacked.edges.pairs[:, 0]]
+    edges = stacked.edges._replace(pairs=place[stacked.edges.pairs[inside]], weight=stacked.edges.weight[inside])
+    groups = number[stacked.groups[mine]]
+    return Stacked(stacked.X[mine], groups, edges), groups
+>>>>>>> gpu

@@ -56,3 +56,9 @@ def test_a_box_that_does_not_fit(trained: Trained, box: str) -> None:
 def test_features_that_are_none(trained: Trained, tmp_path: Path) -> None:
     message = fail("train", trained.photos / "train", "-o", tmp_path / "m", "--features", "sift")
     assert "deep, classic or an ONNX file" in message
+
+
+def test_a_device_that_is_not_there(trained: Trained, tmp_path: Path) -> None:
+    message = fail("train", trained.photos / "train", "-o", tmp_path / "m", "--device", "gpu")
+    assert "device must be one of cpu, cuda, cuda-bf16, got 'gpu'" in message
+    assert not (tmp_path / "m").exists()

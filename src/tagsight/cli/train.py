@@ -8,6 +8,7 @@ import typer
 from tagsight.cli.arguments import AsJson, CollectionFolder, Format, PhotoFolder, Split, SynonymFile, WordFile
 from tagsight.cli.console import list_problems, print_json, show_progress
 from tagsight.data.readers import open_collection
+from tagsight.presets import find_preset
 from tagsight.storage.model_file import save_model
 from tagsight.training import TrainOptions
 from tagsight.training import train as train_model
@@ -16,12 +17,14 @@ from tagsight.training import train as train_model
 def run(
     collection: CollectionFolder,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")],
+    preset: Annotated[str | None, typer.Option(help="The paper's model alone: ws-sibp or ws-mrf-sibp.")] = None,
     features: Annotated[str, typer.Option(help="deep, classic, or the path of an ONNX backbone.")] = "deep",
     free: Annotated[int, typer.Option(min=0, help="Factors to discover beside the tags.")] = 20,
     coupling: Annotated[float, typer.Option(min=0.0, help="Strength of the field between neighbours.")] = 1.0,
     affinity: Annotated[float, typer.Option(min=0.0, help="Strength of the field within a region.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
+    device: Annotated[str, typer.Option(help="Where the model is learned: cpu, cuda or cuda-bf16.")] = "cpu",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
     format: Format = None,
     split: Split = None,
@@ -32,7 +35,9 @@ def run(
 ) -> None:
     """Learn from a folder of tagged photos what each tag looks like."""
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
-    options = TrainOptions(features, free, coupling, affinity, regions, seed, workers)
+    options = TrainOptions(features, free, coupling, affinity, regions, seed, workers, device)
+    if preset is not None:
+        options = options._replace(**find_preset(preset), readout=False)
     with show_progress() as report:
         outcome = train_model(opened, options, report)
     save_model(outcome.model, output)

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 
-import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from tagsight.model.layout import Shard, clear_columns, spread_assign
+from tagsight.engine.residuals import sample_residuals
+from tagsight.model.layout import Shard, clear_columns
 from tagsight.model.local_step import Map, local_step
-from tagsight.model.sampling import Sample, draw_rows
+from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary
 from tagsight.model.visit import Visit
@@ -37,15 +37,7 @@ class ThreadBatch:
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
         """A sample of regions with the tagged factors' share taken away."""
-        X, layout, _ = self.shard
-        lots, rows = draw_rows(X, layout.rows, size, seed)
-        mean = state.appearance.mean
-        tagged = self._settings.factors.tagged
-        place = np.full(len(X), -1)
-        place[rows] = np.arange(len(rows))
-        nu = np.zeros((len(rows), len(mean)), X.dtype)
-        spread_assign(layout, self.local.assign, place, nu)
-        return Sample(lots, X[rows] - nu[:, :tagged] @ mean[:tagged])
+        return sample_residuals(self.shard, self.local.assign, state, self._settings.factors, size, seed)
 
     def clear_free(self) -> None:
         """Switch every free factor off, and remember the posterior before."""

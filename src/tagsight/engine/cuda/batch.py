@@ -1,0 +1,64 @@
+"""Photos whose features and local posterior live on a GPU."""
+
+# pyright: reportMissingImports=false
+
+import torch
+
+from tagsight.engine.cuda.local_step import local_step
+from tagsight.engine.cuda.resident import download_posterior, upload_photos, upload_posterior
+from tagsight.engine.residuals import sample_residuals
+from tagsight.model.layout import Shard
+from tagsight.model.sampling import Sample
+from tagsight.model.settings import Settings, plan_sticks
+from tagsight.model.state import Globals, Local, Summary
+
+
+class CudaBatch:
+    """A shard and its local posterior on `device` (see `model.fit.RenewableBatch`), features held as `dtype`."""
+
+    def __init__(self, shard: Shard, local: Local, settings: Settings, device: torch.device, dtype: torch.dtype):
+        self.shard = shard
+        self._start = local
+        self._settings = settings
+        self._plan = plan_sticks(settings)
+        self._photos = upload_photos(shard, self._plan, device, dtype)
+        self._posterior = upload_posterior(local, shard.layout, self._plan, device)
+        self._before = self._posterior
+
+    @property
+    def local(self) -> Local:
+        """The local posterior, in this process's memory."""
+        return download_posterior(self._posterior, self._start, self.shard.layout, self._plan)
+
+    def summarise(self, state: Globals) -> Summary:
+        """Summary of the local posterior as it is."""
+        return local_step(self._photos, self._posterior, state, self._settings, passes=0)
+
+    def step(self, state: Globals) -> Summary:
+        """Update the local posterior and summarise."""
+        return local_step(self._photos, self._posterior, state, self._settings, passes=self._settings.passes)
+
+    def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
+        """A sample of regions with the tagged factors' share taken away."""
+        assign = self._posterior.assign.cpu().numpy()
+        return sample_residuals(self.shard, assign, state, self._settings.factors, size, seed)
+
+    def clear_free(self) -> None:
+        """Switch every free factor off, and remember the posterior before."""
+        self._before = self._posterior
+        self._posterior = self._before.copy()
+        self._clear_columns(self._settings.factors.tagged)
+
+    def restore(self) -> None:
+        """Go back to the posterior before the last `clear_free`."""
+        self._posterior = self._before.copy()
+
+    def _clear_columns(self, first: int) -> None:
+        photos = self._photos
+        for chunk in photos.chunks:
+            inside = slice(chunk.first_photo, chunk.first_photo + chunk.n_photos + 1)
+            starts = photos.factor_start[inside]
+            n_regions = photos.slot_start[inside].diff().repeat_interleave(starts.diff())
+            kept = photos.factor[int(starts[0]) : int(starts[-1])] < first
+            low, high = (int(photos.assign_start[i]) for i in (inside.start, inside.stop - 1))
+            self._posterior.assign[low:high] *= kept.repeat_interleave(n_regions)

@@ -1,0 +1,237 @@
+"""The heavy step on a GPU, in the order of `model.visit`: sticks' prior, sweep, counts, sticks, sums."""
+
+# pyright: reportMissingImports=false
+
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import triton
+from torch import Tensor
+
+from tagsight.engine.cuda.products import project, split_parts, sum_products
+from tagsight.engine.cuda.resident import Chunk, Photos, Posterior
+from tagsight.engine.cuda.stick_kernels import prior_logits, settle_sticks
+from tagsight.engine.cuda.summary_kernel import summarise_photos
+from tagsight.engine.cuda.sweep_kernel import sweep_photos
+from tagsight.model.settings import Settings, plan_sticks
+from tagsight.model.state import Globals, Summary
+
+FACTORS, REGIONS = 8, 32  # of a tile: what one warp holds in registers
+
+
+class Globe(NamedTuple):
+    """The globals on the GPU; see `model.visit.Potentials`."""
+
+    mean: Tensor  # (PARTS, K, D), of the features' type
+    bias: Tensor  # (K,) float32
+    B: Tensor  # (K, K) float32
+    alpha: Tensor  # (S,) float64
+    precision: float
+    coupling: float
+    ranked: bool
+
+
+class Totals(NamedTuple):
+    """Sums over photos, in double precision on the GPU."""
+
+    present: Tensor  # (K,) n_k
+    pair: Tensor  # (K, K)
+    cross: Tensor  # (K, D)
+    assign: Tensor  # (2,) entropy of q(z), agreement
+    sticks: Tensor  # (2 + S,) entropy, log prior, sum of E[log v]
+
+
+def local_step(photos: Photos, posterior: Posterior, state: Globals, settings: Settings, passes: int) -> Summary:
+    """Update `posterior` in place with so many sweeps and summarise it."""
+    globe = put_globals(state, settings, photos.features)
+    parts = (_visit_chunk(chunk, photos, posterior, globe, passes) for chunk in photos.chunks)
+    return _summary(reduce(_accumulate, parts), photos, globe)
+
+
+def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, passes: int) -> Totals:
+    dense = photos.features.new_zeros((len(globe.mean), len(globe.bias), chunk.n_columns))
+    if passes > 0:
+        projection = project(globe.mean, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_slots])
+        for before in range(passes):
+            if before > 0:
+                count, _ = count_chunk(chunk, photos, posterior, globe, dense)
+                settle_chunk(chunk, photos, posterior, globe, count, update=True)
+            sweep_chunk(chunk, photos, posterior, globe, projection)
+    count, assign = count_chunk(chunk, photos, posterior, globe, dense)
+    sticks = settle_chunk(chunk, photos, posterior, globe, count, update=passes > 0)
+    pair, cross = sum_products(
+        dense, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_columns], photos.block
+    )
+    present = count.clamp_(min=0.0).sum(dim=0)
+    pair.diagonal().copy_(present)
+    return Totals(present, pair, cross, assign.sum(dim=0, dtype=torch.float64), sticks.sum(dim=0))
+
+
+def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, projection: Tensor) -> None:
+    """Update every nu of the chunk's photos once, given the parts (PARTS, K, slots) of their phi X^T."""
+    K = len(globe.bias)
+    logits = torch.empty((chunk.n_photos, K), dtype=torch.float32, device=projection.device)
+    _launch(
+        prior_logits,
+        chunk.n_photos,
+        logits,
+        posterior.column,
+        posterior.tau_1,
+        posterior.tau_2,
+        photos.stick_start,
+        photos.sequence,
+        chunk.first_photo,
+        K,
+        PLACES=_places(photos),
+        num_warps=_stick_warps(photos),
+    )
+    _launch(
+        sweep_photos,
+        chunk.n_photos,
+        posterior.assign,
+        projection,
+        logits,
+        globe.bias,
+        globe.B,
+        photos.factor_start,
+        photos.factor,
+        photos.assign_start,
+        photos.slot_start,
+        photos.colour_start,
+        photos.class_start,
+        photos.neighbour_start,
+        photos.neighbour,
+        photos.weight,
+        globe.precision,
+        globe.coupling,
+        chunk.first_photo,
+        chunk.first_slot,
+        chunk.n_slots,
+        K,
+        COUPLED=globe.coupling != 0.0,
+        PARTS=len(globe.mean),
+        FACTORS=FACTORS,
+        REGIONS=REGIONS,
+        num_warps=1,
+    )
+
+
+def count_chunk(
+    chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, dense: Tensor
+) -> tuple[Tensor, Tensor]:
+    """n_k (photos, K), -1 where forbidden, and each photo's entropy and agreement; fills `dense`, the parts of nu^T."""
+    K, device = len(globe.bias), dense.device
+    count = torch.full((chunk.n_photos, K), -1.0, dtype=torch.float64, device=device)
+    terms = torch.empty((chunk.n_photos, 2), dtype=torch.float32, device=device)
+    _launch(
+        summarise_photos,
+        chunk.n_photos,
+        dense,
+        count,
+        terms,
+        posterior.assign,
+        photos.factor_start,
+        photos.factor,
+        photos.assign_start,
+        photos.slot_start,
+        photos.neighbour_start,
+        photos.neighbour,
+        photos.weight,
+        chunk.first_photo,
+        chunk.first_slot,
+        chunk.n_columns,
+        K,
+        COUPLED=globe.coupling != 0.0,
+        PARTS=len(globe.mean),
+        FACTORS=FACTORS,
+        REGIONS=REGIONS,
+        num_warps=1,
+    )
+    return count, terms
+
+
+def settle_chunk(
+    chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, count: Tensor, *, update: bool
+) -> Tensor:
+    """Each photo's stick terms (photos, 2 + S), after an update of its sticks if wanted."""
+    S = len(globe.alpha)
+    terms = torch.empty((chunk.n_photos, 2 + S), dtype=torch.float64, device=count.device)
+    _launch(
+        settle_sticks,
+        chunk.n_photos,
+        terms,
+        posterior.column,
+        posterior.tau_1,
+        posterior.tau_2,
+        torch.empty_like(posterior.column),
+        photos.stick_start,
+        photos.sequence,
+        photos.slot_start,
+        count,
+        globe.alpha,
+        chunk.first_photo,
+        len(globe.bias),
+        UPDATE=update,
+        RANKED=globe.ranked,
+        SEQUENCES=S,
+        PLACES=_places(photos),
+        num_warps=_stick_warps(photos),
+    )
+    return terms
+
+
+def _launch(kernel: Any, n_programs: int, *arguments: Any, **constants: Any) -> None:
+    kernel[(n_programs,)](*arguments, num_stages=1, **constants)
+
+
+def _places(photos: Photos) -> int:
+    return max(32, triton.next_power_of_2(photos.most_sticks))
+
+
+def _stick_warps(photos: Photos) -> int:
+    return max(1, _places(photos) // 64)  # two places a lane fit in its registers, four do not
+
+
+def put_globals(state: Globals, settings: Settings, like: Tensor) -> Globe:
+    """The globals where the features `like` are, and at their precision."""
+    values = (state.appearance.mean, state.appearance.var, state.affinity, state.sparsity.mean)
+    flat = torch.from_numpy(np.concatenate([value.ravel() for value in values])).to(like.device)  # one transfer
+    parts = flat.split([value.size for value in values])
+    mean, var, M, alpha = (part.view(value.shape) for part, value in zip(parts, values, strict=True))
+    precision = 1.0 / state.scales.noise
+    G = mean @ mean.T
+    B = settings.affinity * M - precision * G
+    return Globe(
+        mean=split_parts(mean.float(), like.dtype),
+        bias=(-0.5 * precision * (mean.shape[1] * var + G.diagonal())).float(),
+        B=B.fill_diagonal_(0.0).float(),
+        alpha=alpha,
+        precision=precision,
+        coupling=settings.coupling,
+        ranked=plan_sticks(settings).ranked,
+    )
+
+
+def _accumulate(total: Totals, part: Totals) -> Totals:
+    return Totals._make(a.add_(b) for a, b in zip(total, part, strict=True))
+
+
+def _summary(total: Totals, photos: Photos, globe: Globe) -> Summary:
+    flat = torch.cat([tensor.flatten() for tensor in total]).cpu()  # one transfer
+    parts = flat.split([tensor.numel() for tensor in total])
+    count, pair, cross, assign, sticks = (a.view(b.shape).numpy() for a, b in zip(parts, total, strict=True))
+    return Summary(
+        n_regions=float(len(photos.neighbour_start) - 1),
+        square=photos.square,
+        count=count,
+        pair=pair,
+        cross=cross,
+        n_sticks=photos.n_sticks,
+        log_sticks=sticks[2:],
+        stick_entropy=float(sticks[0]),
+        log_prior=float(sticks[1]) - (photos.log_orders if globe.ranked else 0.0),
+        assign_entropy=float(assign[0]),
+        agreement=float(assign[1]),
+    )

@@ -1,0 +1,96 @@
+"""One sweep over the factors of every photo, one warp a photo; the equations are in `model.assignments`.
+
+Lanes hold regions of one colour class, registers hold a few factors at a time. What the other factors and the
+neighbours say is summed from memory once for those few, then they are updated one after another in registers.
+"""
+
+# pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
+
+import triton
+import triton.language as tl
+
+CERTAIN = tl.constexpr(80.0)  # exp of more would overflow
+
+
+@triton.jit
+def sweep_photos(
+    nu, projection, logits, bias, B, factor_start, factor, assign_start, slot_start, colour_start, class_start,
+    neighbour_start, neighbour, weight, precision, coupling, first_photo, first_slot, n_columns, K,
+    COUPLED: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
+):  # fmt: skip
+    """Update every nu of the photos once, in place.
+
+    `projection` (PARTS, K, n_columns) sums to phi X^T of the slots from `first_slot` on, `logits` (photos, K) are those
+    of the sticks. Without coupling all regions of a photo are one class.
+    """
+    here = tl.program_id(0).to(tl.int64)
+    photo = first_photo + here
+    slot = tl.load(slot_start + photo)
+    n_regions = (tl.load(slot_start + photo + 1) - slot).to(tl.int32)
+    f0 = tl.load(factor_start + photo)
+    n_factors = (tl.load(factor_start + photo + 1) - f0).to(tl.int32)
+    mine = nu + tl.load(assign_start + photo)
+    factors = factor + f0
+    projection += slot - first_slot
+    logits += here * K
+    colour = tl.load(colour_start + photo)
+    n_classes = (tl.load(colour_start + photo + 1) - colour).to(tl.int32) if COUPLED else 1
+    line = tl.arange(0, FACTORS)
+
+    for c in range(n_classes):
+        if COUPLED:
+            first = (tl.load(class_start + colour + c) - slot).to(tl.int32)
+            last = (tl.load(class_start + colour + c + 1) - slot).to(tl.int32)
+        else:
+            first, last = 0, n_regions
+        for j0 in range(first, last, REGIONS):
+            j = j0 + tl.arange(0, REGIONS)
+            real = j < last
+            if COUPLED:
+                e0 = tl.load(neighbour_start + slot + j, mask=real, other=0)
+                degree = (tl.load(neighbour_start + slot + j + 1, mask=real, other=0) - e0).to(tl.int32)
+                most = tl.max(degree, axis=0)
+            for k0 in range(0, n_factors, FACTORS):
+                k = k0 + line
+                column = tl.load(factors + k, mask=k < n_factors, other=0)
+                tile = (k < n_factors)[:, None] & real[None, :]
+                where = column.to(tl.int64)[:, None] * n_columns + j[None, :]
+                eta = tl.load(projection + where, mask=tile, other=0.0)
+                if PARTS == 2:
+                    rest = (column.to(tl.int64) + K)[:, None] * n_columns + j[None, :]
+                    eta += tl.load(projection + rest, mask=tile, other=0.0)
+                eta *= precision
+                eta += (tl.load(bias + column) + tl.load(logits + column))[:, None]
+                if COUPLED:
+                    message = tl.zeros((FACTORS, REGIONS), tl.float32)
+                    for e in range(most):
+                        live = e < degree
+                        m = tl.load(neighbour + e0 + e, mask=live, other=0)
+                        w = tl.load(weight + e0 + e, mask=live, other=0.0)
+                        pair = tile & live[None, :]
+                        theirs = tl.load(mine + k[:, None] * n_regions + m[None, :], mask=pair, other=0.5)
+                        message += w[None, :] * (2.0 * theirs - 1.0)
+                    eta += coupling * message
+                for other in range(n_factors):
+                    value = tl.load(mine + other * n_regions + j, mask=real, other=0.0)
+                    row = B + tl.load(factors + other) * K
+                    eta += tl.load(row + column)[:, None] * value[None, :]
+                block = mine + k[:, None] * n_regions + j[None, :]
+                before = tl.load(block, mask=tile, other=0.0)
+                after = before
+                for r in tl.static_range(FACTORS):
+                    this = line[:, None] == r
+                    value = 1.0 / (1.0 + tl.exp(tl.minimum(-_pick_row(eta, this), CERTAIN)))
+                    moved = value - _pick_row(before, this)
+                    row = B + tl.sum(tl.where(line == r, column, 0), axis=0) * K
+                    eta += tl.load(row + column)[:, None] * moved[None, :]
+                    after = tl.where(this, value[None, :], after)
+                tl.store(block, after, mask=tile)
+        if COUPLED:
+            tl.debug_barrier()
+
+
+@triton.jit
+def _pick_row(tile, this):
+    """The one row marked; adding -0.0 changes no number, so the compiler drops the sum."""
+    return tl.sum(tl.where(this, tile, -0.0), axis=0)

@@ -1,0 +1,60 @@
+"""Where local steps run, by name."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Protocol
+
+from tagsight.engine.threads import ThreadBatch, thread_map
+from tagsight.errors import InputError
+from tagsight.model.fit import RenewableBatch
+from tagsight.model.layout import Shard
+from tagsight.model.settings import Settings
+from tagsight.model.state import Local
+from tagsight.validation import check_choice
+
+PRECISIONS = {"cuda": "float32", "cuda-bf16": "bfloat16"}  # of the features on the GPU
+DEVICES = ("cpu", *PRECISIONS)
+
+
+class LocalBatch(RenewableBatch, Protocol):
+    """A batch that shows its shard and local posterior."""
+
+    shard: Shard
+
+    @property
+    def local(self) -> Local:
+        """The local posterior."""
+        ...
+
+
+MakeBatch = Callable[[Shard, Local, Settings], LocalBatch]
+
+
+def check_device(name: str) -> None:
+    """Raise InputError, with the remedy, unless local steps can run on device `name`."""
+    check_choice(name, "device", DEVICES)
+    if name == "cpu":
+        return
+    if find_spec("torch") is None:
+        raise InputError(f"device {name!r} needs PyTorch: pip install 'tagsight[torch]', or choose device 'cpu'")
+    if not import_module("torch").cuda.is_available():
+        raise InputError(f"device {name!r} needs an NVIDIA GPU, and PyTorch sees none: choose device 'cpu'")
+    if find_spec("triton") is None:
+        raise InputError(f"device {name!r} needs Triton: pip install triton, or choose device 'cpu'")
+
+
+@contextmanager
+def batches_on(name: str, n_threads: int | None) -> Iterator[MakeBatch]:
+    """What makes a batch of a shard and its local posterior, on device `name` (see `check_device`)."""
+    with thread_map(n_threads) as run:
+        if name == "cpu":
+            yield lambda shard, local, settings: ThreadBatch(shard, local, settings, run)
+        else:
+            from tagsight.engine.cuda.batch import CudaBatch
+
+            torch = import_module("torch")
+            dtype = getattr(torch, PRECISIONS[name])
+            device = torch.device("cuda")
+            yield lambda shard, local, settings: CudaBatch(shard, local, settings, device, dtype)

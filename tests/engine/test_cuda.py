@@ -1,0 +1,171 @@
+"""The GPU's local step is that of the CPU; without a GPU the same kernels run in Triton's interpreter."""
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tagsight.engine.threads import ThreadBatch
+from tagsight.model import sticks
+from tagsight.model.layout import Edges
+from tagsight.model.settings import Factors, Settings
+from tagsight.model.state import Summary
+from tests.engine.training import FACTORS as TRAINING_FACTORS
+from tests.engine.training import draw_photos, train
+from tests.model.cases import STICK_CHOICES, Case, Data, draw_case, draw_data
+from tests.oracles import is_rising
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed (tagsight[torch])")
+HAS_GPU = torch.cuda.is_available()
+if not HAS_GPU:
+    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
+pytest.importorskip("triton", reason="Triton is not installed")
+
+from tagsight.engine.cuda import resident, stick_kernels  # noqa: E402
+from tagsight.engine.cuda.batch import CudaBatch  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
+DEVICE = torch.device("cuda" if HAS_GPU else "cpu")
+SMALL = (4, 1, 6)  # regions of each photo
+FACTORS = Factors(3, 2, 2)
+
+
+def on_gpu(case: Case, dtype: Any = torch.float32) -> CudaBatch:
+    return CudaBatch(case.shard, case.local, case.settings, DEVICE, dtype)
+
+
+def on_cpu(case: Case) -> ThreadBatch:
+    return ThreadBatch(case.shard, case.local, case.settings, map)
+
+
+def draw(seed: int, sizes: tuple[int, ...] = SMALL, factors: Factors = FACTORS, **choices: Any) -> Case:
+    data = draw_data(np.random.default_rng(seed), factors, sizes=sizes)
+    return draw_case(seed, data, factors, **choices)
+
+
+def assert_same(ours: Summary, theirs: Summary, tol: float = 2e-6) -> None:
+    for name, a, b in zip(Summary._fields, ours, theirs, strict=True):
+        assert a == pytest.approx(b, rel=tol, abs=tol), name
+
+
+def assert_same_steps(case: Case, n_steps: int = 2) -> None:
+    ours, theirs = on_gpu(case), on_cpu(case)
+    for _ in range(n_steps):
+        assert_same(ours.step(case.state), theirs.step(case.state))
+    assert ours.local.assign == pytest.approx(theirs.local.assign, abs=2e-6)
+    assert ours.local.sticks == pytest.approx(theirs.local.sticks, rel=2e-6)
+    assert np.array_equal(ours.local.order, theirs.local.order)
+
+
+@pytest.mark.parametrize(("coupling", "affinity"), [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (3.0, 2.0)])
+def test_steps_are_those_of_the_cpu(coupling: float, affinity: float):
+    assert_same_steps(draw(1, coupling=coupling, affinity=affinity))
+
+
+@pytest.mark.parametrize("choice", STICK_CHOICES if HAS_GPU else STICK_CHOICES[1::5])
+def test_every_choice_of_sticks_is_that_of_the_cpu(choice: dict[str, Any]):
+    assert_same_steps(draw(2, passes=2, **choice), n_steps=1)
+
+
+def test_photos_that_fill_several_tiles():
+    """More factors and more regions of a colour than one tile holds."""
+    assert_same_steps(draw(3, (75, 2), Factors(6, 6, 7)), n_steps=1)
+
+
+def test_summaries_leave_the_posterior_alone():
+    case = draw(4)
+    ours, theirs = on_gpu(case), on_cpu(case).summarise(case.state)
+    total = ours.summarise(case.state)
+    assert_same(total, theirs)
+    assert total.log_sticks == pytest.approx(theirs.log_sticks, rel=1e-11)  # no nu in them: double precision
+    assert total.stick_entropy == pytest.approx(theirs.stick_entropy, rel=1e-11)
+    assert ours.local.assign == pytest.approx(case.local.assign, rel=1e-7)
+    assert np.array_equal(ours.local.sticks, case.local.sticks)
+
+
+def test_what_the_tags_forbid_is_exactly_nothing():
+    case = draw(5)
+    never = int(np.argmin(case.data.allowed.sum(axis=0)))
+    allowed = case.data.allowed.copy()
+    allowed[:, never] = 0
+    case = draw_case(5, case.data._replace(allowed=allowed))
+    total = on_gpu(case).step(case.state)
+    assert total.count[never] == 0
+    assert not total.pair[never].any()
+    assert not total.cross[never].any()
+
+
+@pytest.mark.parametrize("sizes", [(1,), (1, 1, 1), (5,)])
+def test_photos_without_edges(sizes: tuple[int, ...]):
+    data = draw_data(np.random.default_rng(6), sizes=sizes)
+    assert_same_steps(draw_case(6, data._replace(edges=Edges(np.zeros((0, 2), np.int64), np.zeros(0)))), n_steps=1)
+
+
+def test_a_photo_that_allows_nothing():
+    factors = Factors(3, 2, 0)
+    data: Data = draw_data(np.random.default_rng(7), factors, sizes=SMALL)
+    data.allowed[0] = 0
+    data.allowed[1] = [1, 1, 0, 0, 0]  # and one without an attribute
+    assert_same_steps(draw_case(7, data, factors), n_steps=1)
+
+
+def test_the_same_again_to_the_last_bit():
+    case = draw(8)
+    first, second = on_gpu(case), on_gpu(case)
+    for a, b in zip(first.step(case.state), second.step(case.state), strict=True):
+        assert np.array_equal(a, b)
+    assert np.array_equal(first.local.assign, second.local.assign)
+
+
+def test_chunks_add_up(monkeypatch: pytest.MonkeyPatch):
+    case = draw(9)
+    whole = on_gpu(case).step(case.state)
+    monkeypatch.setattr(resident, "CHUNK", 5)
+    parts = on_gpu(case)
+    assert len(parts._photos.chunks) > 1
+    assert_same(parts.step(case.state), whole)
+
+
+def test_bfloat16_rounds_the_features_and_nothing_else():
+    case = draw(10, coupling=0.5)
+    rounded = torch.from_numpy(case.data.X).to(torch.bfloat16).double().numpy()
+    exact = draw_case(10, case.data._replace(X=rounded), coupling=0.5)
+    ours, theirs = on_gpu(case, torch.bfloat16), on_cpu(exact._replace(local=case.local, state=case.state))
+    assert_same(ours.step(case.state), theirs.step(case.state), tol=2e-4)
+    assert ours.local.assign == pytest.approx(theirs.local.assign, abs=2e-4)
+
+
+def test_free_factors_are_cleared_and_restored():
+    case = draw(11)
+    ours, theirs = on_gpu(case), on_cpu(case)
+    for batch in (ours, theirs):
+        batch.clear_free()
+    assert ours.local.assign == pytest.approx(theirs.local.assign, rel=1e-7)
+    ours.step(case.state)
+    ours.restore()
+    assert ours.local.assign == pytest.approx(case.local.assign, rel=1e-7)
+    assert np.array_equal(ours.local.sticks, case.local.sticks)
+
+
+def test_residuals_are_those_of_the_cpu():
+    case = draw(12)
+    ours, theirs = (batch.sample_residuals(case.state, 5, 3) for batch in (on_gpu(case), on_cpu(case)))
+    assert np.array_equal(ours.lots, theirs.lots)
+    assert ours.rows == pytest.approx(theirs.rows, abs=1e-6)
+
+
+def test_sticks_are_updated_as_often_as_on_the_cpu():
+    assert stick_kernels.UPDATES.value == sticks.UPDATES
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="too slow in Triton's interpreter: no GPU")
+def test_training_ends_where_the_cpu_does():
+    photos, settings = draw_photos(60, D=30, noise=1.0), Settings(TRAINING_FACTORS, learn_affinity=False)
+
+    def move(parts: list[ThreadBatch]) -> list[CudaBatch]:
+        return [CudaBatch(part.shard, part.local, settings, DEVICE, torch.float32) for part in parts]
+
+    ours, theirs = train(photos, settings, combine=move), train(photos, settings)
+    assert ours.fit.bound == pytest.approx(theirs.fit.bound, rel=1e-5)
+    assert is_rising([sweep.bound.total for sweep in ours.fit.sweeps], slack=1e-6)

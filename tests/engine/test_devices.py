@@ -1,0 +1,37 @@
+"""A device that is not there is one sentence with the remedy, before any work."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tagsight import StackedIBP
+from tagsight.engine import devices
+from tagsight.engine.devices import DEVICES, check_device
+from tagsight.errors import InputError
+
+
+def test_a_wrong_name_lists_the_right_ones():
+    with pytest.raises(InputError, match=f"device must be one of {', '.join(DEVICES)}, got 'tpu'"):
+        check_device("tpu")
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda-bf16"])
+def test_without_torch_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, device: str):
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'tagsight\[torch\]'"):
+        StackedIBP(1, 0, 1, device=device).fit(np.ones((2, 3)), np.ones((2, 1)))
+
+
+def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(devices, "find_spec", lambda name: object())
+    blind = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
+    monkeypatch.setitem(sys.modules, "torch", blind)
+    with pytest.raises(InputError, match="needs an NVIDIA GPU, and PyTorch sees none: choose device 'cpu'"):
+        check_device("cuda")
+
+
+def test_the_cpu_needs_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    check_device("cpu")
