@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tagsight.trained import TrainedModel
 
 T = TypeVar("T")
-Stamp = tuple[tuple[int, int, int] | None, ...]
+Stamps = tuple[tuple[int, int, int] | None, ...]
 TOP = 20
 
 
@@ -48,8 +48,9 @@ class Index:
         self._lock = threading.Lock()
         self._model: tuple[str, TrainedModel] | None = None
         self._opened: tuple[TrainedModel, Describer] | None = None
-        self._stamp: Stamp = ()
-        self._snapshot = self._refresh()
+        self._snapshot: Snapshot | None = None
+        self._seen: Stamps = ()
+        self._answer(lambda snapshot: snapshot)
 
     def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0) -> list[Hit]:
         """The photos that best fit a query such as "furry brown horse, shiny car -person".
@@ -142,7 +143,7 @@ class Index:
     @property
     def manifest(self) -> Manifest:
         """The generation that counts now: its root, vocabulary, parts."""
-        return self._refresh().manifest
+        return self._answer(lambda snapshot: snapshot.manifest)
 
     @property
     def names(self) -> dict[str, str]:
@@ -195,27 +196,29 @@ class Index:
         return values[0]
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:
-        """Ask the newest generation; a newer one, if that was removed under the question."""
-        snapshot = self._refresh()
-        try:
-            return ask(snapshot)
-        except duckdb.IOException as problem:
-            newer = self._refresh()
-            if newer is snapshot:
-                raise InputError(
-                    f"the index {str(self.folder)!r} lacks a file its manifest names; index again into another folder"
-                ) from problem
-            return ask(newer)
+        """Ask the newest generation, and again if it was overtaken and its files removed under the question."""
+        while True:
+            before = self._stamps()
+            try:
+                return ask(self._refresh(before))
+            except (duckdb.IOException, duckdb.InvalidInputException) as problem:
+                if self._stamps() == before:
+                    raise InputError(
+                        f"the index {str(self.folder)!r} lacks a file that its manifest names, or has a damaged one; "
+                        "index again into another folder"
+                    ) from problem
 
-    def _refresh(self) -> Snapshot:
+    def _refresh(self, stamps: Stamps) -> Snapshot:
         with self._lock:
-            stamp = tuple(_stamp(self.folder / name) for name in (CURRENT, NAMES))
-            if stamp != self._stamp:
+            if self._snapshot is None or stamps != self._seen:
                 manifest = read_manifest(self.folder)
                 words = make_words(manifest, read_names(self.folder, manifest))
                 self._snapshot = Snapshot(self.folder, manifest, words, n_threads=self._n_threads)
-                self._stamp = stamp
+                self._seen = stamps
             return self._snapshot
+
+    def _stamps(self) -> Stamps:
+        return tuple(_stamp(self.folder / name) for name in (CURRENT, NAMES))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
