@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from tagsight.features import extract
 from tagsight.index import build, build_index, list_source, name_factor, open_index
 from tagsight.index.manifest import read_manifest
+from tagsight.index.names import read_names
 from tagsight.storage.model_file import load_model
 
 model, photos, folder, base = map(Path, sys.argv[1:])
@@ -114,8 +115,12 @@ def kill_at_ten_moments():
 
 
 # Every photo was described when the model was trained: the network itself is not needed, and takes long to open.
-(fingerprint, _) = in_child(lambda: extract.open_describer(load_model(model).recipe).fingerprint)
+trained = load_model(model)
+(fingerprint, _) = in_child(lambda: extract.open_describer(trained.recipe).fingerprint)
 extract.open_describer = lambda recipe: SimpleNamespace(fingerprint=fingerprint)
+build.load_model = lambda path: trained
+known = extract.extract(sorted(photos.iterdir())[:1], trained.recipe, n_regions=trained.n_regions, n_workers=1)
+build.look_at(trained, list(known.load()))  # children inherit the compiled kernels
 
 moments = [kill_at_ten_moments()]
 shutil.copytree(folder, base)
@@ -132,9 +137,10 @@ for turn in range(5):
         for fatal in (0, None):
             survived = in_child(lambda: name_factor(folder, factor, word), fatal=fatal)
             assert bool(survived) == (fatal is None)
-            (now, _) = in_child(lambda: open_index(folder, n_threads=1).names)
+            now = read_names(folder, read_manifest(folder))
             assert now == named | ({factor: word} if survived else {}), now
             named = now
+assert in_child(lambda: open_index(folder, n_threads=1).find("word41 word42", top=1)[0].score)
 print(json.dumps([moments, named]))
 """
 

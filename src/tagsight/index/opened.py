@@ -141,6 +141,11 @@ class Index:
         return Path(self.manifest.root, self._row(photo, "path"))
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The generation that counts now, for several questions that must agree; it does not follow updates."""
+        return self._answer(lambda snapshot: snapshot)
+
+    @property
     def manifest(self) -> Manifest:
         """The generation that counts now: its root, vocabulary, parts."""
         return self._answer(lambda snapshot: snapshot.manifest)
@@ -186,14 +191,10 @@ class Index:
             raise InputError(f"top must be 1 or more, not {top}")
 
     def _row(self, photo: int, column: str) -> Any:
-        def ask(snapshot: Snapshot) -> list[Any]:
-            wanted = snapshot.photos[snapshot.photos == photo]
-            return snapshot.read_photos([column], wanted)[column].to_pylist()
-
-        values = self._answer(ask)
-        if not values:
+        rows = self._answer(lambda snapshot: snapshot.read_photos([column], snapshot.photos[snapshot.photos == photo]))
+        if not rows:
             raise InputError(self._absent(photo))
-        return values[0]
+        return rows[0][0]
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:
         """Ask the newest generation, and again if it was overtaken and its files removed under the question."""

@@ -13,7 +13,7 @@ from tagsight.files import replace_file
 from tagsight.index.manifest import Manifest, Part, photos_file, regions_file
 from tagsight.index.schema import IndexedPhoto, tabulate_photos, tabulate_regions
 
-FULL = 32_768  # photos of a part that is not merged any more
+FULL = 131_072  # photos of a part that is not merged any more; every file costs a query a millisecond
 GROWTH = 4  # a part is merged with smaller ones, if together they have at least 1 / GROWTH of its photos
 REGIONS_ROW_GROUP = 4096  # photos; queries read columns of few factors
 PHOTOS_ROW_GROUP = 512  # photos; queries read few photos
