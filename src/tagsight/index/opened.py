@@ -44,7 +44,7 @@ class Index:
 
     def __init__(self, folder: Path, *, n_threads: int | None = None):
         self.folder = folder
-        self._n_threads = n_threads or len(os.sched_getaffinity(0))
+        self._n_threads = n_threads or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._model: tuple[str, TrainedModel] | None = None
         self._opened: tuple[TrainedModel, Describer] | None = None
