@@ -151,6 +151,11 @@ class Index:
         return self._answer(lambda snapshot: snapshot.manifest)
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """Every word that can be asked for: objects, attributes, free factors by number, and names given to them."""
+        return self._answer(lambda snapshot: tuple(snapshot.words.factors))
+
+    @property
     def names(self) -> dict[str, str]:
         """Names given to free factors, by factor."""
         return read_names(self.folder, self.manifest)
