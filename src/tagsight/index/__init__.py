@@ -12,7 +12,7 @@
     index.like_file(Path("any.jpg"), at=(120, 80))         # the same for a file that is not in the index
     index.regions(hit.photo), index.region_at(hit.photo, 120, 80), index.words, index.names, index.manifest, index.model
 
-`Index.find` raises `UnknownWordError` with `.word` and `.nearest`. A handle may be shared by threads; it follows updates.
+`Index.find` raises `UnknownWordError` with `.word` and `.nearest`. Threads may share a handle; it follows updates.
 Building needs the model and its features; opening and finding load neither.
 """
 
