@@ -13,8 +13,8 @@ PACKAGE = Path(tagsight.__file__).parent
 
 # Each layer may import those before it; a file of the root counts under its own name.
 LAYERS = [
-    {"types", "errors", "kernels", "progress"},
-    {"numerics", "files", "calibration", "presets"},
+    {"types", "errors", "kernels", "presets", "progress"},
+    {"numerics", "files", "calibration"},
     {"data", "model"},
     {"regions", "validation"},
     {"features", "engine"},

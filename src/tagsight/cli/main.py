@@ -8,7 +8,20 @@ import typer
 from tagsight.cli.console import complain
 from tagsight.errors import TagsightError
 
-COMMANDS = ("train", "annotate", "describe", "segment", "export", "factors", "inspect", "demo", "bench")
+COMMANDS = (
+    "train",
+    "annotate",
+    "describe",
+    "segment",
+    "export",
+    "factors",
+    "inspect",
+    "index",
+    "find",
+    "name",
+    "demo",
+    "bench",
+)
 
 
 def make_app(commands: tuple[str, ...] = COMMANDS) -> typer.Typer:

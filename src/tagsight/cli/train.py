@@ -8,10 +8,11 @@ import typer
 from tagsight.cli.arguments import AsJson, CollectionFolder, Format, PhotoFolder, Split, SynonymFile, WordFile
 from tagsight.cli.console import list_problems, print_json, show_progress
 from tagsight.data.readers import open_collection
-from tagsight.presets import find_preset
+from tagsight.presets import PRESETS
 from tagsight.storage.model_file import save_model
 from tagsight.training import TrainOptions
 from tagsight.training import train as train_model
+from tagsight.validation import check_choice
 
 
 def run(
@@ -37,7 +38,8 @@ def run(
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
     options = TrainOptions(features, free, coupling, affinity, regions, seed, workers, device)
     if preset is not None:
-        options = options._replace(**find_preset(preset), readout=False)
+        check_choice(preset, "preset", tuple(PRESETS))
+        options = options._replace(**PRESETS[preset], readout=False)
     with show_progress() as report:
         outcome = train_model(opened, options, report)
     save_model(outcome.model, output)

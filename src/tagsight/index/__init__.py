@@ -1,0 +1,54 @@
+"""Photos annotated once, then found in milliseconds.
+
+    from tagsight.index import build_index, list_source, open_index
+    build_index(Path("my.model"), list_source(Path("photos")), Path("my.index"))
+    index = open_index("my.index")
+    for hit in index.find("furry brown horse", top=20):
+        print(hit.score, index.path(hit.photo), hit.matches[0].region, hit.matches[0].box)
+    index.labels(hit.photo) == hit.matches[0].region      # the region's pixels, at the scale of analysis
+    index.name_factor("free-7", "striped"); index.find("striped horse")
+
+    index.like(hit.photo, region=3)                        # photos with a region like that one
+    index.like_file(Path("any.jpg"), at=(120, 80))         # the same for a file that is not in the index
+    index.regions(hit.photo), index.region_at(hit.photo, 120, 80), index.words, index.names, index.manifest, index.model
+
+`Index.find` raises `UnknownWordError` with `.word` and `.nearest`. Threads may share a handle; it follows updates.
+Building needs the model and its features; opening and finding load neither.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from tagsight.index.names import name_factor
+from tagsight.index.opened import Index, open_index
+from tagsight.index.search import Hit, Match
+from tagsight.index.words import UnknownWordError
+
+if TYPE_CHECKING:
+    from tagsight.index.build import Built, build_index
+    from tagsight.index.sources import PhotoSource, list_source
+
+__all__ = [
+    "Built",
+    "Hit",
+    "Index",
+    "Match",
+    "PhotoSource",
+    "UnknownWordError",
+    "build_index",
+    "list_source",
+    "name_factor",
+    "open_index",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what builds an index when it is asked for: it takes seconds, and finding needs none of it."""
+    if name in ("Built", "build_index"):
+        from tagsight.index import build
+
+        return getattr(build, name)
+    if name in ("PhotoSource", "list_source"):
+        from tagsight.index import sources
+
+        return getattr(sources, name)
+    raise AttributeError(f"module 'tagsight.index' has no attribute {name!r}")

@@ -1,0 +1,200 @@
+"""Making an index, and bringing it up to date: every photo is looked at once."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.data.collection import Problem
+from tagsight.errors import InputError
+from tagsight.features.described import DescribedPhoto
+from tagsight.features.extract import extract
+from tagsight.files import read_bytes, write_atomically
+from tagsight.index.labels import encode_labels
+from tagsight.index.locks import hold_lock
+from tagsight.index.manifest import (
+    CURRENT,
+    PENDING,
+    Manifest,
+    Part,
+    model_file,
+    read_manifest,
+    write_manifest,
+)
+from tagsight.index.parts import Known, list_known, remove_unused, tidy_parts, write_part
+from tagsight.index.schema import IndexedPhoto, to_levels
+from tagsight.index.sources import PhotoSource, SeenFile, see_files
+from tagsight.progress import Report, stay_silent
+from tagsight.storage.model_file import load_model
+from tagsight.tasks.annotate import scale_boxes
+from tagsight.trained import RegionPosterior, TrainedModel, look_at
+
+CHUNK = 1024  # photos after which a killed build goes on
+BATCH = 32  # photos the model looks at together
+
+
+class Built(NamedTuple):
+    """What a build did."""
+
+    n_photos: int  # in the index now
+    added: int
+    changed: int
+    removed: int
+    problems: tuple[Problem, ...]
+
+
+def build_index(
+    model: Path, source: PhotoSource, folder: Path, *, n_workers: int | None = None, report: Report = stay_silent
+) -> Built:
+    """Make `folder` the index of the photos of `source` as the model file sees them.
+
+    Photos that are in the index already, with the same size and time and under the same model, are kept as they
+    are. Readers see the index as it was until the last photo is done, and then the new one. A build that was
+    killed goes on where it was; a second one at the same time is refused.
+    """
+    trained = load_model(model)
+    content = read_bytes(model)
+    busy = f"another process is building the index {str(folder)!r}; wait for it to finish"
+    with hold_lock(folder / "build.lock", wait=False, busy=busy):
+        draft = _begin(folder, trained, sha256(content).hexdigest(), source.root)
+        if not model_file(folder, draft).exists():
+            write_atomically(model_file(folder, draft), content)
+        return _Build(folder, trained, draft, n_workers, report).run(source)
+
+
+class _Build:
+    def __init__(self, folder: Path, model: TrainedModel, draft: Manifest, n_workers: int | None, report: Report):
+        self._folder = folder
+        self._model = model
+        self._draft = draft
+        self._n_workers = n_workers
+        self._report = report
+
+    def run(self, source: PhotoSource) -> Built:
+        files, problems = see_files(source)
+        if not files:
+            raise InputError(f"there is no photo in {str(source.root)!r}")
+        known = list_known(self._folder, self._draft)
+        kept = {path for path, file in files.items() if path in known and _same(known[path], file)}
+        gone = [photo for path, photo in known.items() if path not in kept]
+        self._draft = self._draft._replace(parts=_remove(self._draft.parts, gone))
+        problems += self._annotate({path: file for path, file in files.items() if path not in kept})
+        self._commit()
+        now = list_known(self._folder, self._draft).keys()
+        return Built(
+            len(now),
+            len(now - known.keys()),
+            len(now & known.keys() - kept),
+            len(known.keys() - now),
+            (*source.problems, *problems),
+        )
+
+    def _annotate(self, files: dict[str, SeenFile]) -> list[Problem]:
+        """Look at photos, a part at a time; what cannot be read is returned."""
+        problems: list[Problem] = []
+        done = 0
+
+        def count() -> None:
+            nonlocal done
+            done += 1
+            self._report("annotating photos", done, len(files))
+
+        names = {file.path: name for name, file in files.items()}
+        paths = list(names)
+        for start in range(0, len(paths), CHUNK):
+            extraction = extract(
+                paths[start : start + CHUNK],
+                self._model.recipe,
+                n_regions=self._model.n_regions,
+                n_workers=self._n_workers,
+                on_photo=count,
+            )
+            problems += extraction.problems
+            if not extraction.photos:
+                continue
+            hashes = [place.stem for place in extraction.places]
+            rows = list(self._look([names[path] for path in extraction.photos], files, hashes, extraction.load()))
+            part = write_part(self._folder, rows)
+            self._draft = self._draft._replace(
+                next_photo=self._draft.next_photo + len(rows), parts=(*self._draft.parts, part)
+            )
+            write_manifest(self._folder, self._draft, PENDING)
+        return problems
+
+    def _look(
+        self, names: list[str], files: dict[str, SeenFile], hashes: list[str], photos: Iterator[DescribedPhoto]
+    ) -> Iterator[IndexedPhoto]:
+        number = self._draft.next_photo
+        for start in range(0, len(names), BATCH):
+            batch = [next(photos) for _ in names[start : start + BATCH]]
+            for name, digest, photo, posterior in zip(
+                names[start : start + BATCH],
+                hashes[start : start + BATCH],
+                batch,
+                look_at(self._model, batch),
+                strict=True,
+            ):
+                file = files[name]
+                yield IndexedPhoto(
+                    number,
+                    name,
+                    photo.size,
+                    file.mtime_ns,
+                    file.n_bytes,
+                    digest,
+                    np.array(scale_boxes(photo)),
+                    to_levels(join_factors(posterior)),
+                    encode_labels(photo.labels),
+                )
+                number += 1
+
+    def _commit(self) -> None:
+        """Let readers see the new generation; the one before stays on disk for those who still read it."""
+        before = _read(self._folder, CURRENT)
+        self._draft = self._draft._replace(parts=tidy_parts(self._folder, self._draft.parts))
+        if before is None or self._draft != before._replace(generation=self._draft.generation):
+            write_manifest(self._folder, self._draft)
+            remove_unused(self._folder, self._draft, *((before,) if before else ()))
+        (self._folder / PENDING).unlink(missing_ok=True)
+
+
+def join_factors(posterior: RegionPosterior) -> np.ndarray:
+    """(R, K) probabilities in the order of the model's factors."""
+    return np.hstack([posterior.objects, posterior.attributes, posterior.free])
+
+
+def _begin(folder: Path, model: TrainedModel, digest: str, root: Path) -> Manifest:
+    """What is on disk and still holds: an unfinished build, the index, or nothing."""
+    current = _read(folder, CURRENT)
+    generation = current.generation + 1 if current else 1
+    pending = _read(folder, PENDING)
+    for found in (pending, current):
+        if found and found.model == digest and (found is current or found.generation == generation):
+            return found._replace(generation=generation, root=str(root))
+    return Manifest(
+        generation,
+        str(root),
+        digest,
+        model.vocabulary.objects,
+        model.vocabulary.attributes,
+        model.learned.settings.factors.free,
+        max((found.next_photo for found in (pending, current) if found), default=0),
+        (),
+    )
+
+
+def _read(folder: Path, name: str) -> Manifest | None:
+    return read_manifest(folder, name) if (folder / name).exists() else None
+
+
+def _same(known: Known, file: SeenFile) -> bool:
+    return (known.n_bytes, known.mtime_ns) == (file.n_bytes, file.mtime_ns)
+
+
+def _remove(parts: Sequence[Part], gone: Sequence[Known]) -> tuple[Part, ...]:
+    numbers: dict[str, list[int]] = {}
+    for photo in gone:
+        numbers.setdefault(photo.part, []).append(photo.photo)
+    return tuple(part._replace(removed=tuple(sorted({*part.removed, *numbers.get(part.name, ())}))) for part in parts)

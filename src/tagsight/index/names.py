@@ -1,0 +1,69 @@
+"""Names that people give to discovered factors: kept in the index, one JSON replaced atomically under a lock."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tagsight.data.vocabulary import normalise_tag
+from tagsight.errors import InputError
+from tagsight.files import write_atomically
+from tagsight.index.locks import hold_lock
+from tagsight.index.manifest import Manifest, read_manifest
+from tagsight.index.words import make_words
+
+FILE = "names.json"
+LONGEST = 60  # characters
+
+
+def read_names(folder: Path, manifest: Manifest) -> dict[str, str]:
+    """{"free-7": "striped"} for the model the index is made with."""
+    return _read_all(folder).get(manifest.model, {})
+
+
+def name_factor(folder: Path, factor: str, name: str) -> str:
+    """Name a free factor ("free-7"), or rename it; returns the name as it is now searched for.
+
+    The name is spelt as tags are, must not be a word already, and is on disk when this returns. The model file
+    stays as it is. Names belong to one model: an index made anew with another model starts without them.
+    """
+    with hold_lock(folder / "names.lock", wait=True):
+        manifest = read_manifest(folder)
+        free = manifest.factor_names[len(manifest.objects) + len(manifest.attributes) :]
+        wanted = normalise_tag(factor)
+        if wanted not in free:
+            known = f"free-1 to free-{len(free)}" if free else "none"
+            raise InputError(f"there is no free factor {factor!r}; the index has {known}")
+        everything = _read_all(folder)
+        names = everything.setdefault(manifest.model, {})
+        others = {free_factor: word for free_factor, word in names.items() if free_factor != wanted}
+        names[wanted] = _check(name, manifest, others)
+        write_atomically(folder / FILE, json.dumps(everything, ensure_ascii=False, indent=1).encode())
+        return names[wanted]
+
+
+def _check(name: str, manifest: Manifest, others: dict[str, str]) -> str:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(f"the name {name!r} is not valid Unicode text") from error
+    word = normalise_tag(name)
+    if not word:
+        raise InputError("the name of a factor must not be empty")
+    if len(word) > LONGEST:
+        raise InputError(f"the name has {len(word)} characters; at most {LONGEST} are kept")
+    if word.startswith("-") or "," in word or '"' in word:
+        raise InputError(f"the name {word!r} has a minus in front, a comma or a quote, which mean something in queries")
+    if word in make_words(manifest, others).factors:
+        raise InputError(f"{word!r} is a word of the index already; choose another name")
+    return word
+
+
+def _read_all(folder: Path) -> dict[str, dict[str, str]]:
+    path = folder / FILE
+    try:
+        content: Any = json.loads(path.read_bytes())
+        return {str(model): {str(k): str(v) for k, v in names.items()} for model, names in content.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as problem:
+        raise InputError(f"{str(path)!r} cannot be read ({problem}); mend or remove it") from problem

@@ -1,0 +1,235 @@
+"""An open index: the handle that commands, programs and the web page share."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+
+from tagsight.errors import InputError
+from tagsight.index.labels import decode_labels, pick_region
+from tagsight.index.manifest import CURRENT, Manifest, model_file, read_manifest
+from tagsight.index.names import FILE as NAMES
+from tagsight.index.names import name_factor, read_names
+from tagsight.index.query import parse_query
+from tagsight.index.schema import to_levels, to_probabilities
+from tagsight.index.search import Hit, describe_photos, search
+from tagsight.index.similar import find_like_photo, find_like_region, read_photo_levels
+from tagsight.index.snapshot import Snapshot
+from tagsight.index.words import make_words
+from tagsight.types import Array, Floats
+
+if TYPE_CHECKING:
+    from tagsight.features.described import DescribedPhoto
+    from tagsight.features.describer import Describer
+    from tagsight.trained import TrainedModel
+
+T = TypeVar("T")
+Stamps = tuple[tuple[int, int, int] | None, ...]
+TOP = 20
+
+
+def open_index(folder: Path | str, *, n_threads: int | None = None) -> "Index":
+    """Open the index in `folder`; the handle may be shared by threads and stays valid while the index is rebuilt."""
+    return Index(Path(folder), n_threads=n_threads)
+
+
+class Index:
+    """An index that follows its folder: each call answers from one generation, the newest when the call began.
+
+    Nothing but the manifest and the words stays in memory between calls, besides what DuckDB caches (256 MB at most).
+    """
+
+    def __init__(self, folder: Path, *, n_threads: int | None = None):
+        self.folder = folder
+        self._n_threads = n_threads or os.cpu_count() or 1
+        self._lock = threading.Lock()
+        self._model: tuple[str, TrainedModel] | None = None
+        self._opened: tuple[TrainedModel, Describer] | None = None
+        self._snapshot: Snapshot | None = None
+        self._seen: Stamps = ()
+        self._answer(lambda snapshot: snapshot)
+
+    def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0) -> list[Hit]:
+        """The photos that best fit a query such as "furry brown horse, shiny car -person".
+
+        `top=None` gives every photo that scores at least `threshold`. Raises `UnknownWordError` (with `.word` and
+        `.nearest`) for a word the index does not know, and InputError for a query that asks for nothing.
+        """
+        self._check_top(top)
+        if not 0.0 <= threshold <= 1.0:
+            raise InputError(f"the threshold must lie between 0 and 1, not {threshold}")
+        return self._answer(
+            lambda snapshot: search(snapshot, parse_query(text, snapshot.words), top=top, threshold=threshold)
+        )
+
+    def like(self, photo: int, region: int | None = None, *, top: int = TOP) -> list[Hit]:
+        """The photos most like a photo of the index (by number), or those with a region most like one of its regions.
+
+        See `similar` for how likeness is measured. The photo itself is left out.
+        """
+        self._check_top(top)
+
+        def ask(snapshot: Snapshot) -> list[Hit]:
+            if photo not in snapshot.photos:
+                raise InputError(self._absent(photo))
+            levels, _ = read_photo_levels(snapshot, photo)
+            if region is None:
+                return find_like_photo(snapshot, levels.max(axis=0), top=top, without=photo)
+            if not 0 <= region < len(levels):
+                raise InputError(f"photo {photo} has the regions 0 to {len(levels) - 1}, not {region}")
+            return find_like_region(snapshot, levels[region], top=top, without=photo)
+
+        return self._answer(ask)
+
+    def like_file(self, path: Path, at: tuple[int, int] | None = None, *, top: int = TOP) -> list[Hit]:
+        """As `like` for any photo file, which the index's model looks at; `at` (x, y) chooses the region there.
+
+        A file of the collection that is in the index is looked up instead.
+        """
+        self._check_top(top)
+        known = self._find_number(path)
+        if known is not None:
+            return self.like(known, None if at is None else self.region_at(known, *at), top=top)
+        photo, probabilities = self.look(path)
+        levels = to_levels(probabilities)
+        if at is None:
+            return self._answer(lambda snapshot: find_like_photo(snapshot, levels.max(axis=0), top=top))
+        region = pick_region(photo.labels, photo.size, *at)
+        return self._answer(lambda snapshot: find_like_region(snapshot, levels[region], top=top))
+
+    def look(self, path: Path) -> "tuple[DescribedPhoto, Floats]":
+        """A photo file described, and the (R, K) probabilities that the index's model gives its regions."""
+        from tagsight.features.described import describe_photo
+        from tagsight.index.build import join_factors
+        from tagsight.trained import look_at
+
+        model = self.model
+        photo = describe_photo(path, self._describer(), n_regions=model.n_regions)
+        return photo, join_factors(look_at(model, [photo])[0])
+
+    def region_at(self, photo: int, x: int, y: int) -> int:
+        """The region at a pixel of a photo of the index, counted in the whole photo."""
+        row = self._answer(lambda snapshot: describe_photos(snapshot, snapshot.photos[snapshot.photos == photo]))
+        if photo not in row:
+            raise InputError(self._absent(photo))
+        return pick_region(self.labels(photo), row[photo].size, x, y)
+
+    def regions(self, photo: int) -> tuple[Floats, Array]:
+        """(R, K) probabilities, in the order of `manifest.factor_names`, and (R, 4) boxes of a photo's regions."""
+
+        def ask(snapshot: Snapshot) -> tuple[Array, Array]:
+            if photo not in snapshot.photos:
+                raise InputError(self._absent(photo))
+            return read_photo_levels(snapshot, photo)
+
+        levels, boxes = self._answer(ask)
+        return to_probabilities(levels), boxes
+
+    def name_factor(self, factor: str, name: str) -> str:
+        """Name a free factor ("free-7"); see `names.name_factor`. The next call knows the word."""
+        return name_factor(self.folder, factor, name)
+
+    def labels(self, photo: int) -> Array:
+        """(h, w) int32: the region of every pixel of a photo, by number, at the scale of analysis."""
+        return decode_labels(self._row(photo, "labels"))
+
+    def path(self, photo: int) -> Path:
+        """Where a photo's file is."""
+        return Path(self.manifest.root, self._row(photo, "path"))
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The generation that counts now, for several questions that must agree; it does not follow updates."""
+        return self._answer(lambda snapshot: snapshot)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The generation that counts now: its root, vocabulary, parts."""
+        return self._answer(lambda snapshot: snapshot.manifest)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Every word that can be asked for: objects, attributes, free factors by number, and names given to them."""
+        return self._answer(lambda snapshot: tuple(snapshot.words.factors))
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names given to free factors, by factor."""
+        return read_names(self.folder, self.manifest)
+
+    @property
+    def model(self) -> "TrainedModel":
+        """The model the index was made with, read from the index's own copy when first asked for."""
+        from tagsight.storage.model_file import load_model
+
+        manifest = self.manifest
+        with self._lock:
+            if self._model is None or self._model[0] != manifest.model:
+                self._model = (manifest.model, load_model(model_file(self.folder, manifest)))
+            return self._model[1]
+
+    def _describer(self) -> "Describer":
+        from tagsight.features.describer import open_describer
+
+        model = self.model
+        with self._lock:
+            if self._opened is None or self._opened[0] is not model:
+                self._opened = (model, open_describer(model.recipe))
+            return self._opened[1]
+
+    def _find_number(self, path: Path) -> int | None:
+        try:
+            inside = path.resolve().relative_to(self.manifest.root).as_posix()
+        except ValueError:
+            return None
+        return self._answer(lambda snapshot: snapshot.find_path(inside))
+
+    def _absent(self, photo: int) -> str:
+        return f"photo {photo} is not in the index {str(self.folder)!r} (any more)"
+
+    @staticmethod
+    def _check_top(top: int | None) -> None:
+        if top is not None and top < 1:
+            raise InputError(f"top must be 1 or more, not {top}")
+
+    def _row(self, photo: int, column: str) -> Any:
+        rows = self._answer(lambda snapshot: snapshot.read_photos([column], snapshot.photos[snapshot.photos == photo]))
+        if not rows:
+            raise InputError(self._absent(photo))
+        return rows[0][0]
+
+    def _answer(self, ask: Callable[[Snapshot], T]) -> T:
+        """Ask the newest generation, and again if it was overtaken and its files removed under the question."""
+        while True:
+            before = self._stamps()
+            try:
+                return ask(self._refresh(before))
+            except (duckdb.IOException, duckdb.InvalidInputException) as problem:
+                if self._stamps() == before:
+                    raise InputError(
+                        f"the index {str(self.folder)!r} lacks a file that its manifest names, or has a damaged one; "
+                        "index again into another folder"
+                    ) from problem
+
+    def _refresh(self, stamps: Stamps) -> Snapshot:
+        with self._lock:
+            if self._snapshot is None or stamps != self._seen:
+                manifest = read_manifest(self.folder)
+                words = make_words(manifest, read_names(self.folder, manifest))
+                self._snapshot = Snapshot(self.folder, manifest, words, n_threads=self._n_threads)
+                self._seen = stamps
+            return self._snapshot
+
+    def _stamps(self) -> Stamps:
+        return tuple(_stamp(self.folder / name) for name in (CURRENT, NAMES))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,0 +1,187 @@
+"""Photos that best fit a query, exactly as if every region of every photo had been scored.
+
+With p_rk the probability of factor k in region r, a thing of factors T scores s_T = max_r prod_{k in T} p_rk in a
+photo, and several things score the product of theirs: the probability that all are there, were they independent.
+(The least of them would ignore how sure the others are.) The region of a thing is the argmax, the first among equals.
+
+Since max_r prod_k p_rk <= prod_k max_r p_rk, the stored maxima bound every photo's score. Photos are taken from the
+highest bound down, and their regions read, until no bound that is left reaches the last place of the list. Products
+are of levels, in float64 and always in the same order: rounding is monotone, so a bound stays one.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tagsight.index.query import Query
+from tagsight.index.schema import COORDINATE, LEVEL, LEVELS, join_rows, name_levels
+from tagsight.index.snapshot import Snapshot
+from tagsight.types import Array, Floats, Ints
+
+PRESENT = 0.5  # an excluded word must be less probable than this in every region
+FIRST = 512  # photos whose regions are read at first; reading fewer takes as long
+GROWTH = 8
+MOST = 16_384  # photos read together, so that memory stays small
+BLOCK = 512  # photos multiplied at a time, so that the products stay in the processor's cache
+Box = tuple[int, int, int, int]  # x0, y0, x1, y1 in the whole photo; the end is exclusive
+
+
+class Match(NamedTuple):
+    """Where one thing of the query is."""
+
+    factors: tuple[str, ...]
+    score: float
+    region: int
+    box: Box
+
+
+class Hit(NamedTuple):
+    """A photo that fits."""
+
+    photo: int  # its number, stable while the photo stays as it is
+    path: str  # relative to the collection's root
+    size: tuple[int, int]  # (W, H)
+    score: float
+    matches: tuple[Match, ...]  # one a thing, in the order of the query
+
+    def to_json(self) -> dict[str, Any]:
+        """As `find --json` prints it."""
+        return {**self._asdict(), "matches": [match._asdict() for match in self.matches]}
+
+
+class Ranking(NamedTuple):
+    """Photos with their exact scores, and for each thing its region and score."""
+
+    photos: Array  # (n,) int64
+    scores: Array  # (n,) float64
+    regions: Array  # (n, T) int64
+    parts: Array  # (n, T) float64
+
+
+def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: float = 0.0) -> list[Hit]:
+    """The best `top` photos (all, if None) that score at least `threshold`; equals in order of their numbers."""
+    photos, bounds = bound_photos(snapshot, query)
+    waiting = bounds >= threshold
+    left = np.flatnonzero(waiting)
+    best = _no_photos(len(query.things))
+    exact = all(len(thing) == 1 for thing in query.things)
+    helping = len(left) if top is None else top if exact else max(FIRST, top)
+    while len(left):
+        now = take_best(bounds, photos, left, min(helping, MOST))
+        waiting[now] = False
+        best = merge(best, score_photos(snapshot, query, photos[now]), top, threshold)
+        if len(best.photos) == top:
+            score, photo = best.scores[-1], best.photos[-1]
+            waiting &= (bounds > score) | ((bounds == score) & (photos < photo))
+        left = np.flatnonzero(waiting)
+        helping *= GROWTH
+    return locate(snapshot, query, best)
+
+
+def bound_photos(snapshot: Snapshot, query: Query) -> tuple[Ints, Floats]:
+    """Every photo without the excluded words, and a score it cannot exceed."""
+    tops = snapshot.read_tops([*(k for thing in query.things for k in thing), *query.without])
+    bounds = np.ones(len(snapshot.photos))
+    for thing in query.things:
+        bounds *= multiply([tops[k] for k in thing])
+    allowed = np.ones(len(bounds), bool)
+    for k in query.without:
+        allowed &= tops[k] < PRESENT * LEVELS
+    return snapshot.photos[allowed], bounds[allowed]
+
+
+def take_best(bounds: Floats, photos: Ints, left: Ints, count: int) -> Ints:
+    """Those among `left` with the highest bounds, with the lowest numbers among equals."""
+    if count >= len(left):
+        return left
+    scores = bounds[left]
+    cut = np.partition(scores, len(scores) - count)[len(scores) - count]
+    above, equal = left[scores > cut], left[scores == cut]
+    lowest = np.argsort(photos[equal], kind="stable")
+    return np.concatenate([above, equal[lowest][: count - len(above)]])
+
+
+def score_photos(snapshot: Snapshot, query: Query, photos: Ints) -> Ranking:
+    """Exact scores of some photos, and where they come from."""
+    factors = sorted({k for thing in query.things for k in thing})
+    table = snapshot.read_regions(["photo", *map(name_levels, factors)], photos)
+    joined = {k: join_rows(table[name_levels(k)], LEVEL) for k in factors}
+    starts = joined[factors[0]].starts
+    parts = np.empty((len(table), len(query.things)))
+    regions = np.empty(parts.shape, np.int64)
+    for first in range(0, len(table), BLOCK):
+        bounds = starts[first : first + BLOCK + 1]
+        rows = slice(first, first + len(bounds) - 1)
+        for t, thing in enumerate(query.things):
+            product = multiply([joined[k].values[bounds[0] : bounds[-1]] for k in thing])
+            parts[rows, t] = np.maximum.reduceat(product, bounds[:-1] - bounds[0])
+            regions[rows, t] = first_places(product, parts[rows, t], bounds - bounds[0])
+    scores = np.ones(len(table))
+    for t in range(len(query.things)):
+        scores *= parts[:, t]
+    return Ranking(table["photo"].to_numpy().astype(np.int64), scores, regions, parts)
+
+
+def first_places(values: Array, highest: Array, starts: Ints) -> Ints:
+    """For each stretch of `values` the first place, counted in it, that holds its highest value."""
+    places = np.flatnonzero(values == np.repeat(highest, np.diff(starts)))
+    first = np.searchsorted(places, starts[:-1])
+    return places[first] - starts[:-1]
+
+
+def multiply(levels: Sequence[Array]) -> Floats:
+    """The product of probabilities stored as levels."""
+    product = levels[0] / np.float64(LEVELS)
+    for one in levels[1:]:
+        product *= one / np.float64(LEVELS)
+    return product
+
+
+def merge(one: Ranking, other: Ranking, top: int | None, threshold: float) -> Ranking:
+    """The best of both, best first."""
+    both = Ranking(*(np.concatenate(pair) for pair in zip(one, other, strict=True)))
+    order = np.lexsort((both.photos, -both.scores))
+    order = order[both.scores[order] >= threshold][:top]
+    return Ranking(*(column[order] for column in both))
+
+
+def locate(snapshot: Snapshot, query: Query, best: Ranking) -> list[Hit]:
+    """The photos of a ranking with paths and boxes, in its order."""
+    rows = describe_photos(snapshot, best.photos)
+    names = [tuple(snapshot.words.shown[k] for k in thing) for thing in query.things]
+    hits: list[Hit] = []
+    for photo, score, regions, parts in zip(*(column.tolist() for column in best), strict=True):
+        row = rows[photo]
+        matches = [
+            Match(name, part, region, row.box(region)) for name, part, region in zip(names, parts, regions, strict=True)
+        ]
+        hits.append(Hit(photo, row.path, row.size, score, tuple(matches)))
+    return hits
+
+
+class PhotoRow(NamedTuple):
+    """What is known of a photo besides probabilities."""
+
+    path: str
+    size: tuple[int, int]  # (W, H)
+    boxes: Array  # (R, 4)
+
+    def box(self, region: int) -> Box:
+        """A region's box."""
+        x0, y0, x1, y1 = self.boxes[region].tolist()
+        return x0, y0, x1, y1
+
+
+def describe_photos(snapshot: Snapshot, photos: Ints) -> dict[int, PhotoRow]:
+    """Rows of photos by number."""
+    rows = snapshot.read_photos(["photo", "path", "width", "height", "boxes"], photos)
+    return {
+        photo: PhotoRow(path, (width, height), np.frombuffer(boxes, COORDINATE).reshape(-1, 4))
+        for photo, path, width, height, boxes in rows
+    }
+
+
+def _no_photos(n_things: int) -> Ranking:
+    numbers, places = np.empty(0, np.int64), np.empty((0, n_things), np.int64)
+    return Ranking(numbers, np.empty(0), places, np.empty((0, n_things)))

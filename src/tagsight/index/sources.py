@@ -1,0 +1,69 @@
+"""The photos that an index is made of."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from tagsight.data.collection import Problem
+from tagsight.data.listing import list_photos
+from tagsight.data.readers import READERS, open_collection
+from tagsight.errors import InputError
+
+
+class PhotoSource(NamedTuple):
+    """Photos under a folder, in a fixed order, and what was left out."""
+
+    root: Path
+    photos: tuple[Path, ...]
+    problems: tuple[Problem, ...]
+
+
+class SeenFile(NamedTuple):
+    """A photo's file when it was listed."""
+
+    path: Path
+    n_bytes: int
+    mtime_ns: int
+
+
+def list_source(
+    place: Path, *, format: str | None = None, split: str | None = None, images: Path | None = None
+) -> PhotoSource:
+    """The photos of a collection of a known layout, or, where there is none, every photo under the folder."""
+    if not place.exists():
+        raise InputError(f"{str(place)!r} does not exist: give a folder of photos")
+    if format is None and not any(reader.fits(place) for reader in READERS.values()):
+        if not place.is_dir():
+            raise InputError(f"{str(place)!r} is a file: give a folder of photos")
+        root = place.resolve()
+        listing = list_photos(root)
+        return PhotoSource(root, listing.photos, listing.problems)
+    collection = open_collection(place, format=format, split=split, images=images)
+    return PhotoSource(
+        Path(os.path.abspath(collection.root)),
+        tuple(Path(os.path.abspath(photo.path)) for photo in collection.photos),
+        collection.problems,
+    )
+
+
+def see_files(source: PhotoSource) -> tuple[dict[str, SeenFile], list[Problem]]:
+    """Size and time of every photo by its path from the root, taken before its content is read.
+
+    A photo that changes later than this has another time at the next build, which then annotates it again.
+    """
+    seen: dict[str, SeenFile] = {}
+    problems: list[Problem] = []
+    for path in source.photos:
+        name = path.relative_to(source.root).as_posix()
+        try:
+            name.encode("utf-8")
+            status = path.stat()
+        except UnicodeEncodeError:
+            printable = name.encode("utf-8", "backslashreplace").decode()
+            problems.append(Problem(Path(printable), "its name is not valid Unicode text; rename it"))
+            continue
+        except OSError as error:
+            problems.append(Problem(path, error.strerror or str(error)))
+            continue
+        seen[name] = SeenFile(path, status.st_size, status.st_mtime_ns)
+    return seen, problems
