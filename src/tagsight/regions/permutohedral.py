@@ -12,7 +12,7 @@ Splatting, blurring and slicing each add to the variance; features are stretched
 touches no point does not exist, and what would be blurred into it is lost: sums at lonely points come out too small.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -168,7 +168,7 @@ def _make_table(n: int) -> tuple[Array, int]:
 
 
 @kernel()
-def _hash(key: int) -> int:
+def _hash(key: int) -> Any:
     mixed = (key ^ (key >> 29)) * np.int64(-4658895280553007687)
     return (mixed ^ (mixed >> 32)) & np.int64(0x7FFFFFFFFFFFFFFF)
 
