@@ -154,9 +154,10 @@ def test_the_slope_of_the_dual_clustering_is_that_of_its_objective():
 
 def test_ridge_regression_is_solved():
     F = np.random.default_rng(2).random((len(BAGS.X), 2)).astype(np.float32)
-    W = wsdc.prepare_ridge(BAGS.X, 3.0)(F)
-    slack = W.score(BAGS.X) - F
-    assert_allclose(BAGS.X.T @ slack + 3.0 * W.weights, 0, atol=1e-3)
+    X = BAGS.X + np.float32(0.5)
+    W = wsdc.prepare_ridge(X, 3.0)(F)
+    slack = W.score(X) - F
+    assert_allclose(X.T @ slack + 3.0 * W.weights, 0, atol=1e-3)
     assert_allclose(slack.sum(axis=0), 0, atol=1e-3)
 
 

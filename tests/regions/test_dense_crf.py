@@ -17,6 +17,8 @@ from tagsight.regions.dense_crf import (
 from tagsight.regions.permutohedral import build_lattice, filter_values
 from tagsight.types import Array, Floats
 
+STRONG = Field(10.0, 80.0, 13.0, 3.0, 3.0, 5)
+
 
 def sum_pairs(points: Array) -> Floats:
     """(N, N) exp(-|f_i - f_j|^2 / 2), one pair at a time."""
@@ -149,10 +151,10 @@ def test_a_noisy_mask_is_mended_and_its_edge_drawn_to_the_photo_s():
     rng = np.random.default_rng(5)
     claimed = np.where(rng.random(side.shape) < 0.15, 1 - shifted, shifted)
     probability = np.stack([1 - claimed, claimed], axis=2) * 0.4 + 0.3
-    refined = refine_labels(probability, pixels)
+    refined = refine_labels(probability, pixels, STRONG)
     assert (claimed != side).mean() > 0.15
     assert (refined != side).mean() < 0.01
-    flat = refine_labels(probability, np.full_like(pixels, 90))  # no edge to go by
+    flat = refine_labels(probability, np.full_like(pixels, 90), STRONG)  # no edge to go by
     assert (flat != side).mean() > 0.05
 
 

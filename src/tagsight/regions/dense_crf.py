@@ -33,12 +33,17 @@ Filter = Callable[[Array], Array]  # (N, L) -> (N, L): values summed by a kernel
 
 
 class Field(NamedTuple):
-    """Weights and standard deviations, in pixels and grey levels; rounds of mean field."""
+    """Weights and standard deviations, in pixels and grey levels; rounds of mean field.
 
-    bilateral_weight: float = 10.0
-    bilateral_reach: float = 80.0
-    bilateral_colour: float = 13.0
-    spatial_weight: float = 3.0
+    The defaults were chosen on 50 training photos of aPascal's segmentation split, for a classifier of regions learned
+    from the masks of others: 35.5 mIoU without a field, 36.9 with this one. The authors' own (10, 80, 13, 3, 3), meant
+    for noisy opinions of single pixels, lost 6 points on 60 of them: regions keep to edges already.
+    """
+
+    bilateral_weight: float = 3.0
+    bilateral_reach: float = 30.0
+    bilateral_colour: float = 5.0
+    spatial_weight: float = 1.0
     spatial_reach: float = 3.0
     rounds: int = 5
 
