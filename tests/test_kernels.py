@@ -30,6 +30,7 @@ def caller():
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A stand-in for the package that the stamp is made of."""
     (tmp_path / "model").mkdir()
+    (tmp_path / "regions").mkdir()
     (tmp_path / "kernels.py").write_text("c = 1\n")
     (tmp_path / "numerics.py").write_text("a = 1\n")
     (tmp_path / "model" / "sticks.py").write_text("b = 1\n")
@@ -37,12 +38,18 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["kernels.py", "numerics.py", "model/sticks.py", "model/new.py"])
+@pytest.mark.parametrize("name", ["kernels.py", "numerics.py", "model/sticks.py", "model/new.py", "regions/new.py"])
 def test_the_stamp_sees_every_source_of_kernels(package: Path, name: str):
     before = kernels.stamp_sources()
     assert kernels.stamp_sources() == before
     (package / name).write_text("a = 2\n")
     assert kernels.stamp_sources() != before
+
+
+def test_kernels_live_where_the_stamp_looks():
+    package = Path(kernels.__file__).parent
+    homes = {path.relative_to(package).parts[0] for path in package.rglob("*.py") if "@kernel(" in path.read_text()}
+    assert homes == {"numerics.py", *kernels.FOLDERS}
 
 
 def test_another_stamp_is_another_key(monkeypatch: pytest.MonkeyPatch):

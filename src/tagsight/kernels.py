@@ -12,11 +12,14 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache
 
+FOLDERS = ("model", "regions")  # of the package, with kernels in them
+
 
 def stamp_sources() -> str:
     """Hash of every file that kernels call each other from."""
     package = Path(__file__).parent
-    files = [Path(__file__), package / "numerics.py", *sorted((package / "model").glob("*.py"))]
+    files = [Path(__file__), package / "numerics.py"]
+    files += [file for folder in FOLDERS for file in sorted((package / folder).glob("*.py"))]
     return sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import softmax
 
 from tagsight.calibration import Calibration
 from tagsight.data.vocabulary import Vocabulary
@@ -63,7 +64,7 @@ class RegionPosterior(NamedTuple):
     attributes: Floats  # (R, K_a) calibrated probabilities
     free: Floats  # (R, K_b) posterior probabilities
     weight: Floats  # (K,) photo-level pi
-    outline: Ints  # (R,) what each region most probably is: 0 none of the objects, 1.. objects
+    shares: Floats  # (R, 1 + K_o) probability of background and objects where a region is one of them; adds to one
 
 
 class Sight(Protocol):
@@ -107,10 +108,10 @@ def look_at(model: Sight, photos: Sequence[DescribedPhoto]) -> list[RegionPoster
     allowed = np.ones((len(photos), factors.total), np.uint8)
     seen = infer_photos(model.learned, NewPhotos(*stacked, allowed))
     log_odds = seen.log_odds[:, : factors.tagged]
-    outline = outline_posterior(log_odds[:, : factors.objects])
+    classes = np.hstack([np.zeros((len(log_odds), 1)), log_odds[:, : factors.objects]])
     if model.readout:
         reading = read_regions(Regions(photos, model.views, stacked.X), model.readout)
-        log_odds, outline = np.hstack([reading.objects, reading.attributes]), reading.outline
+        log_odds, classes = np.hstack([reading.objects, reading.attributes]), reading.classes
     objects = model.objects.apply(log_odds[:, : factors.objects])
     attributes = model.attributes.apply(log_odds[:, factors.objects :])
     free = seen.assign[:, factors.tagged :].astype(np.float64)
@@ -122,16 +123,10 @@ def look_at(model: Sight, photos: Sequence[DescribedPhoto]) -> list[RegionPoster
             np.split(attributes, ends),
             np.split(free, ends),
             seen.prior,
-            np.split(outline, ends),
+            np.split(softmax(classes, axis=1), ends),
             strict=True,
         )
     ]
-
-
-def outline_posterior(log_odds: Array) -> Ints:
-    """(N,) the object of highest log-odds (N, K_o) if it is more probable than not, counted from 1; else 0."""
-    best = log_odds.max(axis=1, initial=-np.inf)
-    return np.where(best > 0, log_odds.argmax(axis=1) + 1, 0) if log_odds.size else np.zeros(len(log_odds), np.int64)
 
 
 class Stacked(NamedTuple):

@@ -9,7 +9,7 @@ from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
 from tagsight.features.described import DescribedPhoto
 from tagsight.tasks.annotate import annotate_photo, describe_object, regions_inside, scale_boxes
-from tagsight.tasks.segment import segment_objects
+from tagsight.tasks.segment import refine_objects, segment_objects
 from tagsight.trained import RegionPosterior, TrainedModel
 
 LABELS = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.int32)
@@ -66,3 +66,14 @@ def test_segments_have_the_size_of_the_photo_and_background_below_the_threshold(
     assert mask.dtype == np.uint8
     expected = np.array([[1, 1, 2, 2], [0, 0, 2, 2]]).repeat(2, axis=0).repeat(2, axis=1)
     assert_array_equal(mask, expected)
+
+
+def test_refined_segments_are_the_same_where_photo_and_regions_agree() -> None:
+    sure = POSTERIOR._replace(objects=np.array([[0.99, 0.1], [0.0, 0.99], [0.99, 0.0]]))
+    striped = np.full((2, 4, 3), 90, np.uint8)
+    striped[:, 2:] = 220
+    mask = refine_objects(PHOTO, sure, striped, threshold=0.01)
+    assert mask.dtype == np.uint8
+    assert_array_equal(mask, segment_objects(PHOTO, sure, threshold=0.01))
+    whole = refine_objects(PHOTO, POSTERIOR._replace(objects=np.full((3, 2), 0.3)), striped, threshold=0.5)
+    assert_array_equal(whole, np.zeros((4, 8)))

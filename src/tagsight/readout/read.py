@@ -3,28 +3,33 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import log_softmax
 
 from tagsight.readout.kinship import spread_scores
 from tagsight.readout.learn import Readout
 from tagsight.readout.regions import Regions
-from tagsight.types import Floats, Ints
+from tagsight.types import Floats
 
 GATE = 0.5  # weight of the photo's own doubt about an object
 
 
 class Reading(NamedTuple):
-    """Log-odds of the regions of many photos."""
+    """Scores of the regions of many photos."""
 
-    objects: Floats  # (N, K_o)
-    attributes: Floats  # (N, K_a)
-    photo: Floats  # (I, K_o) of the photo as a whole
-    margin: Floats  # (N,) score of the best object above the background's
+    classes: Floats  # (N, 1 + K_o) log-probability, up to a constant, of background and objects, one a region
+    attributes: Floats  # (N, K_a) log-odds
+    photo: Floats  # (I, K_o) log-odds of the photo as a whole
 
     @property
-    def outline(self) -> Ints:
-        """(N,) 0 background, 1.. objects."""
-        return np.where(self.margin > 0, self.objects.argmax(axis=1) + 1, 0)
+    def objects(self) -> Floats:
+        """(N, K_o) log-odds of each object against all else."""
+        log_share = log_softmax(self.classes, axis=1)[:, 1:]
+        return log_share - np.log(-np.expm1(np.minimum(log_share, -1e-12)))
+
+    @property
+    def margin(self) -> Floats:
+        """(N,) score of the best object above the background's."""
+        return self.classes[:, 1:].max(axis=1, initial=-np.inf) - self.classes[:, 0]
 
 
 def read_regions(regions: Regions, readout: Readout) -> Reading:
@@ -39,11 +44,4 @@ def read_regions(regions: Regions, readout: Readout) -> Reading:
         own = np.hstack([scores[rows, :1], scores[rows, 1:] + GATE * doubt, readout.attributes.score(strengths)])
         shared = spread_scores(own, regions.X[rows], area, readout.kinship)
         settled[rows], attributes[rows] = shared[:, : n_objects + 1], shared[:, n_objects + 1 :]
-    margin = settled[:, 1:].max(axis=1, initial=-np.inf) - settled[:, 0]
-    return Reading(_odds(settled)[:, 1:], attributes, photo, margin)
-
-
-def _odds(scores: Floats) -> Floats:
-    """(N, C) log-odds of each class against all others under a softmax of `scores`."""
-    log_share = scores - logsumexp(scores, axis=1, keepdims=True)
-    return log_share - np.log(-np.expm1(np.minimum(log_share, -1e-12)))
+    return Reading(settled, attributes, photo)

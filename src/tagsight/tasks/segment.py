@@ -4,6 +4,7 @@ import numpy as np
 
 from tagsight.features.described import DescribedPhoto
 from tagsight.regions import paint_regions, resize_map
+from tagsight.regions.dense_crf import refine_labels
 from tagsight.trained import RegionPosterior
 from tagsight.types import Array, Ints
 
@@ -14,7 +15,24 @@ def segment_objects(photo: DescribedPhoto, posterior: RegionPosterior, *, thresh
     return resize_map(paint_regions(values, photo.labels), photo.size)
 
 
+def refine_objects(
+    photo: DescribedPhoto, posterior: RegionPosterior, pixels: Array, *, threshold: float = 0.0
+) -> Array:
+    """As `segment_objects`, its edges drawn to those of RGB `pixels` at the scale of analysis by a dense CRF."""
+    shares = posterior.shares.copy()
+    shares[:, 1:][posterior.objects < threshold] = 0.0
+    return refine_probabilities(photo, shares, pixels)
+
+
+def refine_probabilities(photo: DescribedPhoto, probability: Array, pixels: Array) -> Array:
+    """(H, W) uint8 labels from the regions' `probability` (R, L) of background and objects, any positive scale."""
+    share = probability / np.maximum(probability.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    refined = refine_labels(paint_regions(share, photo.labels), pixels)
+    return resize_map(refined.astype(np.uint8), photo.size)
+
+
 def label_regions(posterior: RegionPosterior, threshold: float) -> Ints:
-    """(R,) 0 background, 1.. objects: what each region most probably is, if the score is at least `threshold`."""
-    sure = posterior.objects.max(axis=1, initial=0.0) >= threshold
-    return np.where(sure, posterior.outline, 0)
+    """(R,) 0 background, 1.. objects: what each region most probably is, if its score is at least `threshold`."""
+    best = posterior.shares.argmax(axis=1)
+    score = np.hstack([np.ones((len(best), 1)), posterior.objects])[np.arange(len(best)), best]
+    return np.where(score >= threshold, best, 0)

@@ -1,0 +1,1 @@
+"""Rival methods behind the face of `evaluation.method`, all on the same regions and features."""

@@ -1,0 +1,79 @@
+"""Choice of a setting, say a penalty, by cross-validation over photos; log-odds from the scores of photos left out.
+
+Scores of a photo are taken from a model that has not seen it. The setting with the highest mean average precision
+over tags is chosen, and on its scores s of each tag P(tag | s) = 1 / (1 + exp(-(a s + b))) is fitted
+(Platt, "Probabilistic outputs for support vector machines", 1999).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.calibration import BOUND, fit_calibration
+from tagsight.evaluation.ranking import average_precision, mean_defined, measure_columns
+from tagsight.types import Array, Floats, Ints
+
+FOLDS = 3
+
+Scorer = Callable[[Ints, Ints, float], Array]  # fits to some photos with a setting, and scores others (n, K)
+
+
+class Scale(NamedTuple):
+    """Log-odds a s + b of each tag. Where all photos or none had it, a is 0 and b as sure as it gets."""
+
+    slope: Floats  # (K,)
+    offset: Floats  # (K,)
+
+    def apply(self, scores: Array) -> Floats:
+        """Log-odds (..., K) of scores (..., K)."""
+        return self.slope * scores + self.offset
+
+    def columns(self, start: int, stop: int | None = None) -> "Scale":
+        """That of some of the tags."""
+        return Scale(self.slope[start:stop], self.offset[start:stop])
+
+
+class Choice(NamedTuple):
+    """The setting chosen, and the scale of its scores."""
+
+    setting: float
+    scale: Scale
+    precision: tuple[float, ...]  # mean average precision of each setting
+
+
+def choose_setting(score: Scorer, truth: Array, settings: Sequence[float], *, seed: int, folds: int = FOLDS) -> Choice:
+    """Choose among `settings`; of several equally good, the first."""
+    scores = [
+        score_left_out(lambda train, test, setting=setting: score(train, test, setting), truth, seed=seed, folds=folds)
+        for setting in settings
+    ]
+    precision = tuple(mean_precision(each, truth) for each in scores)
+    best = int(np.argmax(precision))
+    return Choice(settings[best], fit_scale(scores[best], truth), precision)
+
+
+def score_left_out(score: Callable[[Ints, Ints], Array], truth: Array, *, seed: int, folds: int = FOLDS) -> Floats:
+    """(I, K) scores of each photo after a fit to the other folds; `score(train, test)` fits and scores (n, K)."""
+    fold = np.random.default_rng(seed).permutation(len(truth)) % min(folds, len(truth))
+    scores = np.zeros(truth.shape)
+    for number in range(fold.max() + 1):
+        test = np.flatnonzero(fold == number)
+        scores[test] = score(np.flatnonzero(fold != number), test)
+    return scores
+
+
+def fit_scale(scores: Array, truth: Array) -> Scale:
+    """Platt's map of each tag from the scores (I, K) of photos left out."""
+    slope, offset = np.zeros(truth.shape[1]), np.zeros(truth.shape[1])
+    for k, has in enumerate(truth.T):
+        if 0 < has.sum() < len(has):
+            slope[k], offset[k], _ = fit_calibration(scores[:, k], has)
+        else:
+            offset[k] = BOUND if has.any() else -BOUND
+    return Scale(slope, offset)
+
+
+def mean_precision(scores: Array, truth: Array) -> float:
+    """Mean over tags of average precision; 0 where no photo has any."""
+    return float(np.nan_to_num(mean_defined(measure_columns(average_precision, scores, truth))))

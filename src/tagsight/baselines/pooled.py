@@ -1,0 +1,101 @@
+"""What the rivals share: region vectors of comparable scale, and their averages over photos and boxes.
+
+A region's vector x is standardised, then projected on principal components V,
+
+    u = (x / s - m) V / c,        s = max(standard deviation, FLOOR times the largest),
+
+with c making the mean square length of u one. The map is affine, so the projection of an average is the average of
+the projections, and a linear score of a photo is the average of the scores of its regions.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.errors import InputError
+from tagsight.features.codebook import Projection, learn_projection, project
+from tagsight.features.described import DescribedPhoto
+from tagsight.features.pooling import measure_areas
+from tagsight.types import Array, Floats, Ints
+
+LENGTH = 256  # of a projected vector
+SAMPLE = 20_000  # regions the projection is learned from
+FLOOR = 0.05
+
+
+class Bags(NamedTuple):
+    """The regions of many photos: photo i has the rows first[i] to first[i + 1]."""
+
+    X: Array  # (N, d) float32
+    share: Array  # (N,) float32 area as a share of the photo's
+    first: Ints  # (I + 1,)
+
+    @property
+    def groups(self) -> Ints:
+        """(N,) the photo of each region."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
+    @property
+    def means(self) -> Array:
+        """(I, d) float32 area-weighted mean of each photo."""
+        return np.add.reduceat(self.X * self.share[:, None], self.first[:-1])
+
+    def pick(self, photos: Ints) -> "Bags":
+        """Some of the photos, in the order given."""
+        sizes = np.diff(self.first)[photos]
+        rows = self.rows(photos)
+        return Bags(self.X[rows], self.share[rows], np.concatenate([[0], np.cumsum(sizes)]))
+
+    def rows(self, photos: Ints) -> Ints:
+        """The regions of some of the photos, in the order given."""
+        spans = np.split(np.arange(len(self.X)), self.first[1:-1])
+        return np.concatenate([spans[i] for i in photos])
+
+
+def learn_space(photos: Sequence[DescribedPhoto], *, seed: int, length: int = LENGTH) -> Projection:
+    """The map x -> u, learned from a seeded sample of regions, evenly from all photos."""
+    if not photos:
+        raise InputError("there are no photos to learn from; give at least one")
+    rng = np.random.default_rng(seed)
+    part = min(1.0, SAMPLE / sum(len(photo.features) for photo in photos))
+    sample = np.concatenate([photo.features[rng.random(len(photo.features)) < part] for photo in photos])
+    sample = sample.astype(np.float32)
+    spread = sample.std(axis=0)
+    spread = np.maximum(spread, max(FLOOR * float(spread.max()), np.finfo(np.float32).tiny))
+    sample /= spread
+    basis, offset = learn_projection(sample, min(length, sample.shape[1]))
+    size = np.sqrt(np.mean(np.sum((sample @ basis) ** 2, axis=1))) or 1.0  # the sample is left centred
+    return Projection(basis / spread[:, None] / size, offset / size)
+
+
+def stack_bags(photos: Sequence[DescribedPhoto], space: Projection) -> Bags:
+    """Project and stack the regions of photos."""
+    shares = [measure_areas(photo.labels) / photo.labels.size for photo in photos]
+    return Bags(
+        np.concatenate([project(photo.features.astype(np.float32), space) for photo in photos]),
+        np.concatenate(shares).astype(np.float32),
+        np.concatenate([[0], np.cumsum([len(share) for share in shares])]),
+    )
+
+
+def weigh_boxes(photo: DescribedPhoto, boxes: Array) -> Floats:
+    """(B, R) share of each region in each box x0, y0, x1, y1 of the whole photo, the end exclusive.
+
+    A box is widened to whole pixels of the label map, so that even the smallest has one.
+    """
+    height, width = photo.labels.shape
+    n_regions = len(photo.features)
+    scale = np.array([width / photo.size[0], height / photo.size[1]])
+    shares = np.zeros((len(boxes), n_regions))
+    for share, box in zip(shares, np.asarray(boxes, np.float64).reshape(-1, 4), strict=True):
+        x0, y0 = np.clip(np.floor(box[:2] * scale), 0, [width - 1, height - 1]).astype(int)
+        x1, y1 = np.maximum(np.ceil(box[2:] * scale).astype(int), [x0 + 1, y0 + 1])
+        inside = photo.labels[y0:y1, x0:x1]
+        share[:] = np.bincount(inside.ravel(), minlength=n_regions) / inside.size
+    return shares
+
+
+def pool_boxes(photo: DescribedPhoto, boxes: Array, space: Projection) -> Array:
+    """(B, d) float32 area-weighted mean of the regions in each box."""
+    return weigh_boxes(photo, boxes).astype(np.float32) @ project(photo.features.astype(np.float32), space)

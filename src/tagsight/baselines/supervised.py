@@ -1,0 +1,112 @@
+"""The fully supervised region classifier: multinomial logistic regression on regions labelled from true masks.
+
+A region's label is that of most of its pixels, void left out. The labels are background and the objects:
+
+    P(label = c | x_j) = exp(x_j . w_c + b_c) / sum_l exp(x_j . w_l + b_l).
+
+`tasks.segment.refine_probabilities` takes these probabilities to a dense CRF. Masks say nothing of attributes, and the
+method has no opinion of them: their log-odds are 0, even.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from tagsight.baselines.choice import choose_setting
+from tagsight.baselines.linear import Linear
+from tagsight.baselines.pooled import learn_space, stack_bags
+from tagsight.evaluation.masks import VOID
+from tagsight.evaluation.method import Seen, Tags
+from tagsight.features.described import DescribedPhoto
+from tagsight.regions import resize_map
+from tagsight.types import Array, Floats, Ints
+
+PENALTIES = (0.3, 3.0, 30.0)  # C
+STEPS = 100
+
+
+class MaskClassifier:
+    """Learned from `masks` (H, W) of the photos it will be fitted to, in their order.
+
+    0 is background, 1.. objects, VOID nothing. See `evaluation.method.Method`.
+    """
+
+    def __init__(self, masks: Sequence[Array]):
+        self._masks = masks
+
+    def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, *, seed: int = 0) -> Self:
+        """Learn a classifier of regions; its penalty is chosen by cross-validation over photos."""
+        n_labels = tags.objects.shape[1] + 1
+        self._n_attributes = tags.attributes.shape[1]
+        self._space = learn_space(photos, seed=seed)
+        bags = stack_bags(photos, self._space)
+        label = np.concatenate([label_regions(*pair, n_labels) for pair in zip(photos, self._masks, strict=True)])
+        groups = bags.groups
+
+        def train(picked: Ints, penalty: float) -> Linear:
+            mine = np.isin(groups, picked) & (label != VOID)
+            return train_softmax(bags.X[mine], label[mine], n_labels, penalty)
+
+        def score(train_on: Ints, test: Ints, penalty: float) -> Array:
+            odds = to_log_odds(train(train_on, penalty).score(bags.X))
+            return np.maximum.reduceat(odds, bags.first[:-1])[test]
+
+        everywhere = np.zeros((len(photos), n_labels), np.uint8)
+        everywhere[groups[label != VOID], label[label != VOID]] = 1
+        penalty = choose_setting(score, everywhere, PENALTIES, seed=seed).setting
+        self._classifier = train(np.arange(len(photos)), penalty)
+        return self
+
+    def probabilities(self, photo: DescribedPhoto) -> Floats:
+        """(R, 1 + K_o) of background and objects."""
+        scores = self._classifier.score(stack_bags([photo], self._space).X)
+        return np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
+
+    def look(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
+        """Log-odds of the objects against all other labels, background among them."""
+        seen = []
+        for photo in photos:
+            scores = self._classifier.score(stack_bags([photo], self._space).X)
+            odds = to_log_odds(scores)[:, 1:]
+            silent = np.zeros((len(scores), self._n_attributes))
+            seen.append(Seen(odds.max(axis=0), odds, silent, scores.argmax(axis=1)))
+        return seen
+
+    def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
+        """(B, K_a) zeros: masks teach no attribute."""
+        return np.zeros((len(boxes), self._n_attributes))
+
+
+def label_regions(photo: DescribedPhoto, mask: Array, n_labels: int) -> Ints:
+    """(R,) the label most pixels of each region have; VOID where no pixel is labelled."""
+    regions = resize_map(photo.labels, photo.size)
+    known = mask != VOID
+    counts = np.zeros((len(photo.features), n_labels), np.int64)
+    np.add.at(counts, (regions[known], mask[known]), 1)
+    return np.where(counts.any(axis=1), counts.argmax(axis=1), VOID)
+
+
+def train_softmax(X: Array, label: Ints, n_labels: int, penalty: float) -> Linear:
+    """Multinomial logistic regression; a label that never occurs is as improbable as numbers allow."""
+    machine = LogisticRegression(C=penalty, max_iter=STEPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # cross-validation judges what it reached
+        machine.fit(X, label)
+    weights, offset = np.zeros((X.shape[1], n_labels)), np.full(n_labels, -100.0)
+    two = len(machine.classes_) == 2  # scikit-learn keeps the second one's scores only
+    weights[:, machine.classes_] = np.vstack([-machine.coef_, machine.coef_]).T / 2 if two else machine.coef_.T
+    offset[machine.classes_] = (
+        np.concatenate([-machine.intercept_, machine.intercept_]) / 2 if two else machine.intercept_
+    )
+    return Linear(weights, offset)
+
+
+def to_log_odds(scores: Array) -> Floats:
+    """(n, L) log P / (1 - P) of softmax scores (n, L): s_c - log sum_{l != c} exp(s_l)."""
+    others = np.stack([logsumexp(np.delete(scores, c, axis=1), axis=1) for c in range(scores.shape[1])], axis=1)
+    return scores - others
