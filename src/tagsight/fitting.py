@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from tagsight.calibration import UNCALIBRATED, Calibration, fit_calibration
 from tagsight.data.vocabulary import Tags
@@ -13,7 +14,7 @@ from tagsight.engine.inference import Learned, NewPhotos, infer_photos
 from tagsight.estimator import StackedIBP
 from tagsight.features.codebook import Projection, learn_projection
 from tagsight.features.described import DescribedPhoto
-from tagsight.features.views import Block, Views, learn_views, see_directions
+from tagsight.features.views import Views, learn_views, see_directions
 from tagsight.progress import Report, stay_silent
 from tagsight.readout.learn import Readout, learn_readout
 from tagsight.readout.read import read_regions
@@ -60,14 +61,19 @@ class _Taught(NamedTuple):
 
 def fit_photos(
     photos: Sequence[DescribedPhoto],
-    blocks: tuple[Block, ...],
     tags: Tags,
     options: FitOptions | None = None,
     report: Report = stay_silent,
 ) -> Fitted:
     """Fit model and readers to photos; first to most of them, to calibrate on the others."""
     options = options or FitOptions()
-    views, projection = _learn_space(photos, blocks, options.seed)
+    # BLAS adds in another order with other threads, and a fit takes small differences far.
+    with threadpool_limits(1, user_api="blas"):
+        return _fit_photos(photos, tags, options, report)
+
+
+def _fit_photos(photos: Sequence[DescribedPhoto], tags: Tags, options: FitOptions, report: Report) -> Fitted:
+    views, projection = _learn_space(photos, options.seed)
     bias, objects, attributes = 0.0, UNCALIBRATED, UNCALIBRATED
     if len(photos) >= FEWEST_TO_HOLD_OUT:
         held_out = np.random.default_rng(options.seed).random(len(photos)) < HELD_OUT
@@ -78,12 +84,12 @@ def fit_photos(
     return Fitted(views, projection, taught.learned, readout, objects, attributes, taught.log_odds, taught.bound)
 
 
-def _learn_space(photos: Sequence[DescribedPhoto], blocks: tuple[Block, ...], seed: int) -> tuple[Views, Projection]:
+def _learn_space(photos: Sequence[DescribedPhoto], seed: int) -> tuple[Views, Projection]:
     """Views and principal components of a seeded sample of regions, evenly from all photos."""
     rng = np.random.default_rng(seed)
     share = min(1.0, SAMPLE / sum(len(photo.features) for photo in photos))
     sample = np.concatenate([photo.features[rng.random(len(photo.features)) < share] for photo in photos])
-    views = learn_views(blocks, sample)
+    views = learn_views(photos[0].blocks, sample)
     return views, learn_projection(see_directions(sample, views), min(LENGTH, sample.shape[1]))
 
 

@@ -15,7 +15,7 @@ from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.exemplars import pick_exemplars
 from tagsight.features.classic import choose_photos, learn_codebook
 from tagsight.features.described import N_REGIONS
-from tagsight.features.describer import Recipe, open_describer
+from tagsight.features.describer import Recipe
 from tagsight.features.extract import Extraction, extract
 from tagsight.fitting import FitOptions, fit_photos
 from tagsight.progress import Report, stay_silent
@@ -64,7 +64,7 @@ def train(collection: Collection, options: TrainOptions, report: Report = stay_s
     matrix = tag_matrix([tagged[path] for path in extraction.photos], collection.vocabulary)
     tags = Tags(*np.hsplit(matrix, [len(collection.vocabulary.objects)]))
     with clock.stage("model"):
-        fitted = fit_photos(photos, open_describer(recipe).blocks, tags, options.fit_options, report)
+        fitted = fit_photos(photos, tags, options.fit_options, report)
     with clock.stage("examples"):
         groups = np.repeat(np.arange(len(photos)), [len(photo.features) for photo in photos])
         exemplars = pick_exemplars(fitted.log_odds, groups, extraction.photos, photos)

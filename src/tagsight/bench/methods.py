@@ -35,6 +35,7 @@ METHODS: dict[str, Entry] = {
     "wlda": Entry("tagsight.baselines.wlda:WeakLDA"),
     "wsdc": Entry("tagsight.baselines.wsdc:DualClustering"),
     "activation": Entry("tagsight.baselines.activation:ClassActivation"),
+    "tagsight": Entry(OURS, joint=True),
     "ws-sibp": Entry(OURS, {"preset": "ws-sibp"}, joint=True),
     "ws-mrf-sibp": Entry(OURS, {"preset": "ws-mrf-sibp"}, joint=True),
     "ssvm": Entry("tagsight.baselines.ssvm:BoxSVM", {}, "boxes", frozenset({"annotation", "queries"})),

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +62,8 @@ def order_words(used: Iterable[str], declared: Sequence[str] = ()) -> tuple[str,
 class Tags(NamedTuple):
     """Tags of items, 0 or 1."""
 
-    objects: NDArray[np.uint8]  # (I, K_o)
-    attributes: NDArray[np.uint8]  # (I, K_a)
+    objects: NDArray[Any]  # (I, K_o)
+    attributes: NDArray[Any]  # (I, K_a)
 
 
 def tag_matrix(items: Sequence[Tagged], vocabulary: Vocabulary) -> NDArray[np.uint8]:

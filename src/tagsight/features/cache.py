@@ -8,7 +8,7 @@ from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.features.described import DescribedPhoto, pack, unpack
 from tagsight.files import locate_cache, write_atomically
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 class FeatureCache(NamedTuple):

@@ -11,6 +11,7 @@ from safetensors.numpy import load, save
 from tagsight.data.photo import Photo, read_photo
 from tagsight.errors import InputError
 from tagsight.features.describer import Describer
+from tagsight.features.views import Block
 from tagsight.regions import segment_photo
 from tagsight.types import Array, Floats
 
@@ -25,6 +26,7 @@ class DescribedPhoto(NamedTuple):
     edges: Array  # (E, 2) int32
     boundary: Array  # (E,) float32
     size: tuple[int, int]  # (W, H) of the whole photo
+    blocks: tuple[Block, ...] = ()  # what a vector is made of; none: one block
 
     @property
     def area(self) -> Floats:
@@ -47,7 +49,7 @@ def describe_pixels(photo: Photo, describer: Describer, *, n_regions: int = N_RE
     """As `describe_photo`, for a photo already read."""
     regions = segment_photo(photo.pixels, n_regions)
     features = describer.describe(photo.pixels, regions.labels).astype(np.float16)
-    return DescribedPhoto(features, regions.labels, regions.edges, regions.boundary, photo.size)
+    return DescribedPhoto(features, regions.labels, regions.edges, regions.boundary, photo.size, describer.blocks)
 
 
 def pack(photo: DescribedPhoto) -> bytes:
@@ -62,6 +64,7 @@ def pack(photo: DescribedPhoto) -> bytes:
             "edges": np.ascontiguousarray(photo.edges),
             "boundary": np.ascontiguousarray(photo.boundary),
             "size": np.array(photo.size, np.int64),
+            "blocks": np.array(photo.blocks, np.float64).reshape(-1, len(Block._fields)),
         }
     )
 
@@ -73,7 +76,12 @@ def unpack(content: bytes) -> DescribedPhoto:
         labels = np.asarray(cv2.imdecode(arrays["labels"], cv2.IMREAD_UNCHANGED))
         width, height = arrays["size"].tolist()
         return DescribedPhoto(
-            arrays["features"], labels.astype(np.int32), arrays["edges"], arrays["boundary"], (width, height)
+            arrays["features"],
+            labels.astype(np.int32),
+            arrays["edges"],
+            arrays["boundary"],
+            (width, height),
+            tuple(Block(int(length), *weights) for length, *weights in arrays["blocks"].tolist()),
         )
     except (SafetensorError, KeyError, ValueError, AttributeError, cv2.error) as problem:
         raise InputError(f"not a described photo: {problem}") from problem

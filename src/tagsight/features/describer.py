@@ -20,10 +20,7 @@ class Describer(Protocol):
 
     fingerprint: str  # equal fingerprints, equal vectors
 
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """What a vector is made of."""
-        ...
+    blocks: tuple[Block, ...]  # what a vector is made of
 
     def describe(self, pixels: Array, labels: Array) -> Array:
         """(R, D) float32 of the regions of `labels` (h, w) on RGB `pixels` (h, w, 3) uint8."""
@@ -44,11 +41,7 @@ class DeepDescriber:
         self._backbone = backbone
         self._settings = settings
         self.fingerprint = _hash(f"deep {backbone.fingerprint} {settings}")
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """See `Describer`."""
-        return list_blocks(self._backbone, self._settings)
+        self.blocks = list_blocks(backbone, settings)
 
     def describe(self, pixels: Array, labels: Array) -> Array:
         """See `Describer`."""
@@ -62,11 +55,7 @@ class ClassicDescriber:
         self._codebook = codebook
         content = b"".join(array.tobytes() for array in codebook.arrays().values())
         self.fingerprint = _hash(f"classic {sha256(content).hexdigest()}")
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """See `Describer`."""
-        return CLASSIC_BLOCKS
+        self.blocks = CLASSIC_BLOCKS
 
     def describe(self, pixels: Array, labels: Array) -> Array:
         """See `Describer`."""

@@ -33,7 +33,8 @@ class Views(NamedTuple):
 
 
 def learn_views(blocks: tuple[Block, ...], sample: Array) -> Views:
-    """Views of vectors made of `blocks`; spreads from a sample (n, D) of training regions."""
+    """Views of vectors made of `blocks` (none: one); spreads from a sample (n, D) of training regions."""
+    blocks = blocks or (Block(sample.shape[1], 1.0, 1.0),)
     ends = np.cumsum([block.length for block in blocks])
     spread = [max(float(part.std(dtype=np.float64)), 1e-12) for part in np.split(sample, ends[:-1], axis=1)]
     return Views(

@@ -1,0 +1,55 @@
+"""Our model behind the face of the protocols."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import logit
+
+from tagsight.baselines.pooled import weigh_boxes
+from tagsight.data.vocabulary import Tags
+from tagsight.evaluation.method import Seen
+from tagsight.features.described import DescribedPhoto
+from tagsight.features.views import see_strengths
+from tagsight.fitting import FitOptions, Fitted, fit_photos
+from tagsight.presets import PRESETS
+from tagsight.tasks.segment import label_regions
+from tagsight.trained import RegionPosterior, look_at
+from tagsight.types import Array, Floats
+
+BATCH = 64  # photos looked at together
+
+
+class StackedIBPMethod:
+    """What `tagsight train` makes, or one of the paper's models by its preset; `parameters` are of `FitOptions`."""
+
+    def __init__(self, *, preset: str | None = None, **parameters: Any):
+        pure = {} if preset is None else {**PRESETS[preset], "readout": False}
+        self._options = FitOptions(**{**pure, **parameters})
+        self._fitted: Fitted
+
+    def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, *, seed: int = 0) -> Self:
+        """Learn from photos and their tags."""
+        self._fitted = fit_photos(photos, tags, self._options._replace(seed=seed))
+        return self
+
+    def look(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
+        """Scores for new photos."""
+        seen: list[Seen] = []
+        for first in range(0, len(photos), BATCH):
+            seen += [_to_seen(posterior) for posterior in look_at(self._fitted, photos[first : first + BATCH])]
+        return seen
+
+    def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
+        """(B, K_a): the reader of attributes on what is in a box; else the mean of its regions' log-odds."""
+        shares = weigh_boxes(photo, boxes)
+        if self._fitted.readout:
+            pooled = shares.astype(np.float32) @ see_strengths(photo.features, self._fitted.views)
+            return self._fitted.readout.attributes.score(pooled).astype(np.float64)
+        return shares @ self.look([photo])[0].attributes
+
+
+def _to_seen(posterior: RegionPosterior) -> Seen:
+    objects = logit(posterior.objects)
+    photo = objects.max(axis=0, initial=-np.inf)
+    return Seen(photo, objects, logit(posterior.attributes), label_regions(posterior, 0.0))
