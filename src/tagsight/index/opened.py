@@ -15,10 +15,12 @@ from tagsight.index.names import FILE as NAMES
 from tagsight.index.names import name_factor, read_names
 from tagsight.index.query import parse_query
 from tagsight.index.search import Hit, search
-from tagsight.index.snapshot import Snapshot
+from tagsight.index.snapshot import Snapshot, UnknownPhotoError
 from tagsight.index.words import make_words
 
 if TYPE_CHECKING:
+    from tagsight.index.lookup import ListedPhoto, StoredPhoto
+    from tagsight.tasks.regions import FactorNames
     from tagsight.trained import TrainedModel
 
 T = TypeVar("T")
@@ -45,19 +47,43 @@ class Index:
         self._stamp: Stamp = ()
         self._snapshot = self._refresh()
 
-    def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0) -> list[Hit]:
+    def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0, start: int = 0) -> list[Hit]:
         """The photos that best fit a query such as "furry brown horse, shiny car -person".
 
-        `top=None` gives every photo that scores at least `threshold`. Raises `UnknownWordError` (with `.word` and
-        `.nearest`) for a word the index does not know, and InputError for a query that asks for nothing.
+        `top=None` gives every photo that scores at least `threshold`; the first `start` of them are passed over.
+        Raises `UnknownWordError` (with `.word` and `.nearest`) for a word the index does not know, and InputError for
+        a query that asks for nothing.
         """
         if top is not None and top < 1:
             raise InputError(f"top must be 1 or more, not {top}")
         if not 0.0 <= threshold <= 1.0:
             raise InputError(f"the threshold must lie between 0 and 1, not {threshold}")
+        if start < 0:
+            raise InputError(f"start must be 0 or more, not {start}")
         return self._answer(
-            lambda snapshot: search(snapshot, parse_query(text, snapshot.words), top=top, threshold=threshold)
+            lambda snapshot: search(
+                snapshot, parse_query(text, snapshot.words), top=top, threshold=threshold, start=start
+            )
         )
+
+    def list_photos(self, *, start: int = 0, n: int = TOP) -> list["ListedPhoto"]:
+        """Photos in order of their numbers."""
+        from tagsight.index.lookup import list_photos
+
+        return self._answer(lambda snapshot: list_photos(snapshot, start, n))
+
+    def look_up(self, photo: int) -> "StoredPhoto":
+        """All that is stored of a photo: boxes, probabilities, label map."""
+        from tagsight.index.lookup import look_up
+
+        return self._answer(lambda snapshot: look_up(snapshot, photo))
+
+    @property
+    def factor_names(self) -> "FactorNames":
+        """The words of the factors, discovered ones by the names people gave them."""
+        from tagsight.index.lookup import list_names
+
+        return list_names(self._refresh())
 
     def name_factor(self, factor: str, name: str) -> str:
         """Name a free factor ("free-7"); see `names.name_factor`. The next call knows the word."""
@@ -100,7 +126,7 @@ class Index:
 
         rows = self._answer(ask)
         if not rows:
-            raise InputError(f"photo {photo} is not in the index {str(self.folder)!r} (any more)")
+            raise UnknownPhotoError(f"photo {photo} is not in the index {str(self.folder)!r} (any more)")
         return rows[0]
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:

@@ -55,15 +55,19 @@ class Scored(NamedTuple):
     scores: Floats  # (n,)
 
 
-def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: float = 0.0) -> list[Hit]:
-    """The best `top` photos (all, if None) that score at least `threshold`; equals in order of their numbers."""
+def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: float = 0.0, start: int = 0) -> list[Hit]:
+    """The best `top` photos (all, if None) that score at least `threshold`, but for the first `start` of them.
+
+    Equals come in order of their numbers.
+    """
+    top = None if top is None else start + top
     best = Scored(np.empty(0, np.int64), np.empty(0))
     for photos, following in best_first(bound_photos(snapshot, query), threshold, top):
         best = merge(best, score_photos(snapshot, query, photos), top, threshold)
         full = len(best.photos) == top
         if full and following is not None and (-float(best.scores[-1]), int(best.photos[-1])) < following:
             break
-    return locate(snapshot, query, best)
+    return locate(snapshot, query, Scored(best.photos[start:], best.scores[start:]))
 
 
 def bound_photos(snapshot: Snapshot, query: Query) -> Scored:

@@ -17,6 +17,10 @@ from tagsight.types import Array
 MEMORY = "256MB"  # that DuckDB may use
 
 
+class UnknownPhotoError(InputError):
+    """No photo of the index has this number."""
+
+
 class Snapshot:
     """A generation and its words. Threads may share it: every query has a cursor of its own."""
 

@@ -5,7 +5,7 @@ import numpy as np
 from tagsight.features.described import DescribedPhoto
 from tagsight.regions import paint_regions, resize_map
 from tagsight.trained import RegionPosterior
-from tagsight.types import Array
+from tagsight.types import Array, Floats, Ints
 
 THRESHOLD = 0.5
 
@@ -15,7 +15,10 @@ def segment_objects(photo: DescribedPhoto, posterior: RegionPosterior, *, thresh
 
     A region is the object most probable in it, if that is at least as probable as `threshold`.
     """
-    best = posterior.objects.argmax(axis=1)
-    sure = posterior.objects.max(axis=1) >= threshold
-    values = np.where(sure, best + 1, 0).astype(np.uint8)
-    return resize_map(paint_regions(values, photo.labels), photo.size)
+    values = label_objects(posterior.objects, threshold=threshold)
+    return resize_map(paint_regions(values.astype(np.uint8), photo.labels), photo.size)
+
+
+def label_objects(objects: Floats, *, threshold: float = THRESHOLD) -> Ints:
+    """(R,) from probabilities (R, K_o): 0, or 1.. for the most probable object if it reaches `threshold`."""
+    return np.where(objects.max(axis=1) >= threshold, objects.argmax(axis=1) + 1, 0)

@@ -1,0 +1,66 @@
+"""One photo of an index with all that is stored of it, and the photos in their order."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.index.labels import decode_labels
+from tagsight.index.schema import BOX, PROBABILITY, name_regions, to_probabilities
+from tagsight.index.snapshot import Snapshot, UnknownPhotoError
+from tagsight.tasks.regions import FactorNames, PhotoRegions
+
+
+class ListedPhoto(NamedTuple):
+    """A photo by number."""
+
+    photo: int
+    path: str  # relative to the collection's root
+    size: tuple[int, int]  # (W, H)
+
+
+class StoredPhoto(NamedTuple):
+    """All that the index knows of a photo."""
+
+    photo: int
+    path: str  # relative to the collection's root
+    regions: PhotoRegions  # discovered factors by the names people gave them
+
+
+def list_photos(snapshot: Snapshot, start: int, n: int) -> list[ListedPhoto]:
+    """`n` photos from the `start`-th on, in order of their numbers."""
+    numbers = np.sort(snapshot.read(["photo"])["photo"].to_numpy())[start : start + n]
+    if not len(numbers):
+        return []
+    rows = snapshot.read(["photo", "path", "width", "height"], photos=numbers).to_pylist()
+    rows.sort(key=lambda row: row["photo"])
+    return [ListedPhoto(row["photo"], row["path"], (row["width"], row["height"])) for row in rows]
+
+
+def look_up(snapshot: Snapshot, photo: int) -> StoredPhoto:
+    """One photo of the index."""
+    columns = [name_regions(k) for k in range(len(snapshot.manifest.factor_names))]
+    number = np.array([photo], np.uint32)
+    rows = snapshot.read(["path", "width", "height", "boxes", *columns], photos=number).to_pylist()
+    if not rows:
+        raise UnknownPhotoError(f"photo {photo} is not in the index {str(snapshot.folder)!r} (any more)")
+    (row,) = rows
+    (labels,) = snapshot.read(["png"], photos=number, view="labels")["png"].to_pylist()
+    levels = np.stack([np.frombuffer(row[column], PROBABILITY) for column in columns], axis=1)
+    return StoredPhoto(
+        photo,
+        row["path"],
+        PhotoRegions(
+            (row["width"], row["height"]),
+            decode_labels(labels),
+            np.frombuffer(row["boxes"], BOX).reshape(-1, 4),
+            to_probabilities(levels),
+            list_names(snapshot),
+        ),
+    )
+
+
+def list_names(snapshot: Snapshot) -> FactorNames:
+    """The words of the columns, as they are shown."""
+    shown, manifest = snapshot.words.shown, snapshot.manifest
+    objects, tagged = len(manifest.objects), len(manifest.objects) + len(manifest.attributes)
+    return FactorNames(shown[:objects], shown[objects:tagged], shown[tagged:])
