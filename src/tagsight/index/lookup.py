@@ -2,12 +2,19 @@
 
 from typing import NamedTuple
 
+import cv2
 import numpy as np
 
 from tagsight.index.labels import decode_labels
+from tagsight.index.query import Query
 from tagsight.index.schema import BOX, PROBABILITY, name_regions, to_probabilities
+from tagsight.index.search import multiply
 from tagsight.index.snapshot import Snapshot, UnknownPhotoError
+from tagsight.regions import paint_regions
 from tagsight.tasks.regions import FactorNames, PhotoRegions
+from tagsight.types import Array
+
+NEARLY = 0.5  # of the best region's score, for regions beside it
 
 
 class ListedPhoto(NamedTuple):
@@ -24,6 +31,13 @@ class StoredPhoto(NamedTuple):
     photo: int
     path: str  # relative to the collection's root
     regions: PhotoRegions  # discovered factors by the names people gave them
+
+
+class FoundAreas(NamedTuple):
+    """Where in a photo the things of a query are."""
+
+    size: tuple[int, int]  # (W, H) of the whole photo
+    areas: tuple[Array, ...]  # of each thing, (h, w) of bool at the scale of analysis
 
 
 def list_photos(snapshot: Snapshot, start: int, n: int) -> list[ListedPhoto]:
@@ -57,6 +71,19 @@ def look_up(snapshot: Snapshot, photo: int) -> StoredPhoto:
             list_names(snapshot),
         ),
     )
+
+
+def find_areas(snapshot: Snapshot, photo: int, query: Query) -> FoundAreas:
+    """Where each thing of a query is: its best region, and those joined to it that score at least half as much."""
+    regions = look_up(snapshot, photo).regions
+    areas: list[Array] = []
+    for thing in query.things:
+        scores = multiply([regions.probabilities[:, k] for k in thing])
+        best = int(scores.argmax())
+        fits = paint_regions(scores >= NEARLY * scores[best], regions.labels)
+        _, pieces = cv2.connectedComponents(fits.astype(np.uint8), connectivity=4)
+        areas.append(np.isin(pieces, np.unique(pieces[regions.labels == best])))
+    return FoundAreas(regions.size, tuple(areas))
 
 
 def list_names(snapshot: Snapshot) -> FactorNames:

@@ -19,7 +19,7 @@ from tagsight.index.snapshot import Snapshot, UnknownPhotoError
 from tagsight.index.words import make_words
 
 if TYPE_CHECKING:
-    from tagsight.index.lookup import ListedPhoto, StoredPhoto
+    from tagsight.index.lookup import FoundAreas, ListedPhoto, StoredPhoto
     from tagsight.tasks.regions import FactorNames
     from tagsight.trained import TrainedModel
 
@@ -77,6 +77,12 @@ class Index:
         from tagsight.index.lookup import look_up
 
         return self._answer(lambda snapshot: look_up(snapshot, photo))
+
+    def find_areas(self, photo: int, text: str) -> "FoundAreas":
+        """Where in a photo each thing of a query is."""
+        from tagsight.index.lookup import find_areas
+
+        return self._answer(lambda snapshot: find_areas(snapshot, photo, parse_query(text, snapshot.words)))
 
     @property
     def factor_names(self) -> "FactorNames":

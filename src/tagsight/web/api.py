@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
 from tagsight.errors import InputError
-from tagsight.index.query import LONGEST_QUERY, MOST_WORDS
+from tagsight.index.query import LONGEST_QUERY
 from tagsight.pictures.drawing import draw_photo
 from tagsight.pictures.outlines import draw_svg, outline_mask
 from tagsight.pictures.palette import LARGEST, encode_palette
@@ -104,14 +104,12 @@ def make_api(site: Site) -> APIRouter:
     @router.get("/photos/{photo}/outline.svg", response_class=Svg, responses=NO_PHOTO)
     def outline(
         photo: PhotoNumber,
-        region: Annotated[list[Annotated[int, Query(ge=0, le=MOST_PHOTOS)]], Query(max_length=MOST_WORDS)],
+        q: Annotated[str, Query(max_length=LONGEST_QUERY)],
     ) -> Svg:
-        """The outlines of some regions, to lie over the photo."""
-        regions = index.look_up(photo).regions
-        if max(region) >= len(regions.boxes):
-            raise NotServedError(f"photo {photo} has {len(regions.boxes)} regions and no region {max(region)}")
-        rings = [ring for one in sorted(set(region)) for ring in outline_mask(regions.labels == one, regions.size)]
-        return Svg(draw_svg(rings, regions.size), headers={"cache-control": "private, max-age=600"})
+        """Outlines of what a query finds in a photo, to lie over it."""
+        found = index.find_areas(photo, q)
+        rings = [ring for area in found.areas for ring in outline_mask(area, found.size)]
+        return Svg(draw_svg(rings, found.size))
 
     @router.get("/photos/{photo}/mask.png", response_class=Png, responses=NO_PHOTO)
     def mask(photo: PhotoNumber, threshold: Threshold = OBJECT_THRESHOLD) -> Png:

@@ -51,7 +51,8 @@ async function look(file) {
   explore(looked);
   photo = file;
   saving.hidden = false;
-  status.textContent = `${file.name}: ${looked.querySelectorAll("[data-toggle]").length} kinds of object.`;
+  drop.classList.add("done");
+  status.textContent = `${file.name}: ${looked.querySelectorAll(".region").length} regions.`;
   answer.focus();
 }
 

@@ -3,12 +3,14 @@
 export function explore(looked) {
   const svg = looked.querySelector("svg[viewBox]");
   const regions = [...svg.querySelectorAll(".region")];
+  const halo = svg.querySelector(".halo");
   const details = looked.querySelector("#details");
   const hint = details.cloneNode(true);
   let kept = regions.find((region) => region.getAttribute("aria-pressed") === "true") ?? null;
 
   function show(region) {
     for (const one of regions) one.classList.toggle("shown", one === region);
+    halo.setAttribute("d", region?.getAttribute("d") ?? "");
     if (!region) return details.replaceChildren(...hint.cloneNode(true).childNodes);
     const words = looked.querySelector(`[data-words="${region.dataset.region}"]`).cloneNode(true);
     words.removeAttribute("data-words");
