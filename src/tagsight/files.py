@@ -2,18 +2,28 @@
 
 import os
 import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from tagsight.errors import InputError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file that a crash leaves as it was before, or complete."""
+    with replace_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replace_file(path: Path) -> Generator[BinaryIO]:
+    """A new file to write; it takes the place of `path` when the block ends well."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.parent / f".partial-{secrets.token_hex(8)}"
     try:
         with partial.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)

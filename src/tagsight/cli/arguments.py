@@ -10,6 +10,8 @@ Images = Annotated[list[Path], typer.Argument(metavar="IMAGE...", help="Photos, 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Threshold = Annotated[float, typer.Option(min=0.0, max=1.0, help="Leave out what is less probable.")]
 
+IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder made by 'tagsight index'.")]
+
 CollectionFolder = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of tagged photos.")]
 Format = Annotated[str | None, typer.Option(help="Layout of the collection, where it cannot be told.")]
 Split = Annotated[str | None, typer.Option(help="Split of a dataset that has several.")]

@@ -24,6 +24,11 @@ def list_problems(problems: Iterable[Problem]) -> None:
         complain(f"left out {str(problem.path)!r}: {problem.reason}")
 
 
+def show_text(text: str) -> str:
+    """Text from outside, escaped where it would do something to a terminal."""
+    return text if text.isprintable() else repr(text)
+
+
 def print_json(value: Any) -> None:
     """One line of JSON."""
     print(json.dumps(value, ensure_ascii=False))

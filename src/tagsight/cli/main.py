@@ -8,7 +8,7 @@ import typer
 from tagsight.cli.console import complain
 from tagsight.errors import TagsightError
 
-COMMANDS = ("train", "annotate", "describe", "segment", "factors", "inspect", "serve", "demo")
+COMMANDS = ("train", "annotate", "describe", "segment", "factors", "inspect", "index", "find", "name", "serve", "demo")
 
 
 def make_app(commands: tuple[str, ...] = COMMANDS) -> typer.Typer:

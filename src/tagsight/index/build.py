@@ -23,7 +23,7 @@ from tagsight.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from tagsight.index.parts import Known, list_known, merge_small, remove_unused, write_part
+from tagsight.index.parts import Known, list_known, remove_unused, tidy_parts, write_part
 from tagsight.index.schema import IndexedPhoto, to_levels
 from tagsight.index.sources import PhotoSource, SeenFile, see_files
 from tagsight.progress import Report, stay_silent
@@ -154,7 +154,7 @@ class _Build:
     def _commit(self) -> None:
         """Let readers see the new generation; the one before stays on disk for those who still read it."""
         before = _read(self._folder, CURRENT)
-        self._draft = self._draft._replace(parts=merge_small(self._folder, self._draft.parts))
+        self._draft = self._draft._replace(parts=tidy_parts(self._folder, self._draft.parts))
         if before is None or self._draft != before._replace(generation=self._draft.generation):
             write_manifest(self._folder, self._draft)
             remove_unused(self._folder, self._draft, *((before,) if before else ()))

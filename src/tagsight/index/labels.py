@@ -1,4 +1,4 @@
-"""Label maps as PNG."""
+"""Label maps as PNG, and the region at a pixel."""
 
 import cv2
 import numpy as np
@@ -18,3 +18,12 @@ def encode_labels(labels: Array) -> bytes:
 def decode_labels(png: bytes) -> Array:
     """(h, w) int32, as `encode_labels` took it."""
     return np.asarray(cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)).astype(np.int32)
+
+
+def pick_region(labels: Array, size: tuple[int, int], x: int, y: int) -> int:
+    """The region of a label map (h, w) at pixel (x, y) of the whole photo of `size` (W, H)."""
+    width, height = size
+    if not (0 <= x < width and 0 <= y < height):
+        raise InputError(f"pixel {x},{y} lies outside a photo of {width} x {height} pixels")
+    h, w = labels.shape
+    return int(labels[y * h // height, x * w // width])

@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tagsight.errors import InputError
 
 
 @contextmanager
-def hold_lock(path: Path, *, wait: bool, busy: str = "") -> Iterator[None]:
+def hold_lock(path: Path, *, wait: bool, busy: str = "") -> Generator[None]:
     """Hold the lock file at `path`; where `wait` is false and someone has it, an InputError says `busy`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

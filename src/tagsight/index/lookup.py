@@ -7,8 +7,9 @@ import numpy as np
 
 from tagsight.index.labels import decode_labels
 from tagsight.index.query import Query
-from tagsight.index.schema import BOX, PROBABILITY, name_regions, to_probabilities
-from tagsight.index.search import multiply
+from tagsight.index.schema import to_probabilities
+from tagsight.index.search import describe_photos
+from tagsight.index.similar import read_photo_levels
 from tagsight.index.snapshot import Snapshot, UnknownPhotoError
 from tagsight.regions import paint_regions
 from tagsight.tasks.regions import FactorNames, PhotoRegions
@@ -42,35 +43,21 @@ class FoundAreas(NamedTuple):
 
 def list_photos(snapshot: Snapshot, start: int, n: int) -> list[ListedPhoto]:
     """`n` photos from the `start`-th on, in order of their numbers."""
-    numbers = np.sort(snapshot.read(["photo"])["photo"].to_numpy())[start : start + n]
-    if not len(numbers):
-        return []
-    rows = snapshot.read(["photo", "path", "width", "height"], photos=numbers).to_pylist()
-    rows.sort(key=lambda row: row["photo"])
-    return [ListedPhoto(row["photo"], row["path"], (row["width"], row["height"])) for row in rows]
+    numbers = np.sort(snapshot.photos)[start : start + n]
+    rows = describe_photos(snapshot, numbers)
+    return [ListedPhoto(photo, rows[photo].path, rows[photo].size) for photo in numbers.tolist()]
 
 
 def look_up(snapshot: Snapshot, photo: int) -> StoredPhoto:
     """One photo of the index."""
-    columns = [name_regions(k) for k in range(len(snapshot.manifest.factor_names))]
-    number = np.array([photo], np.uint32)
-    rows = snapshot.read(["path", "width", "height", "boxes", *columns], photos=number).to_pylist()
-    if not rows:
+    if photo not in snapshot.photos:
         raise UnknownPhotoError(f"photo {photo} is not in the index {str(snapshot.folder)!r} (any more)")
-    (row,) = rows
-    (labels,) = snapshot.read(["png"], photos=number, view="labels")["png"].to_pylist()
-    levels = np.stack([np.frombuffer(row[column], PROBABILITY) for column in columns], axis=1)
-    return StoredPhoto(
-        photo,
-        row["path"],
-        PhotoRegions(
-            (row["width"], row["height"]),
-            decode_labels(labels),
-            np.frombuffer(row["boxes"], BOX).reshape(-1, 4),
-            to_probabilities(levels),
-            list_names(snapshot),
-        ),
-    )
+    number = np.array([photo])
+    row = describe_photos(snapshot, number)[photo]
+    levels, boxes = read_photo_levels(snapshot, photo)
+    (labels,) = snapshot.read_photos(["labels"], number)["labels"].to_pylist()
+    regions = PhotoRegions(row.size, decode_labels(labels), boxes, to_probabilities(levels), list_names(snapshot))
+    return StoredPhoto(photo, row.path, regions)
 
 
 def find_areas(snapshot: Snapshot, photo: int, query: Query) -> FoundAreas:
@@ -78,7 +65,7 @@ def find_areas(snapshot: Snapshot, photo: int, query: Query) -> FoundAreas:
     regions = look_up(snapshot, photo).regions
     areas: list[Array] = []
     for thing in query.things:
-        scores = multiply([regions.probabilities[:, k] for k in thing])
+        scores = regions.probabilities[:, list(thing)].prod(axis=1)
         best = int(scores.argmax())
         fits = paint_regions(scores >= NEARLY * scores[best], regions.labels)
         _, pieces = cv2.connectedComponents(fits.astype(np.uint8), connectivity=4)

@@ -53,13 +53,13 @@ class Manifest(NamedTuple):
 
 
 def photos_file(folder: Path, part: Part) -> Path:
-    """Parquet with paths, boxes and probabilities."""
+    """Parquet with what is known of each photo besides probabilities."""
     return folder / "parts" / f"photos-{part.name}.parquet"
 
 
-def labels_file(folder: Path, part: Part) -> Path:
-    """Parquet with label maps."""
-    return folder / "parts" / f"labels-{part.name}.parquet"
+def regions_file(folder: Path, part: Part) -> Path:
+    """Parquet with the probabilities."""
+    return folder / "parts" / f"regions-{part.name}.parquet"
 
 
 def model_file(folder: Path, manifest: Manifest) -> Path:

@@ -7,18 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
-import numpy as np
 
 from tagsight.errors import InputError
+from tagsight.index.labels import decode_labels, pick_region
 from tagsight.index.manifest import CURRENT, Manifest, model_file, read_manifest
 from tagsight.index.names import FILE as NAMES
 from tagsight.index.names import name_factor, read_names
 from tagsight.index.query import parse_query
-from tagsight.index.search import Hit, search
+from tagsight.index.schema import to_levels, to_probabilities
+from tagsight.index.search import Hit, describe_photos, search
+from tagsight.index.similar import find_like_photo, find_like_region, read_photo_levels
 from tagsight.index.snapshot import Snapshot, UnknownPhotoError
 from tagsight.index.words import make_words
+from tagsight.types import Array, Floats
 
 if TYPE_CHECKING:
+    from tagsight.data.photo import Photo
+    from tagsight.features.described import DescribedPhoto
+    from tagsight.features.describer import Describer
     from tagsight.index.lookup import FoundAreas, ListedPhoto, StoredPhoto
     from tagsight.tasks.regions import FactorNames
     from tagsight.trained import TrainedModel
@@ -44,6 +50,7 @@ class Index:
         self._n_threads = n_threads or len(os.sched_getaffinity(0))
         self._lock = threading.Lock()
         self._model: tuple[str, TrainedModel] | None = None
+        self._opened: tuple[TrainedModel, Describer] | None = None
         self._stamp: Stamp = ()
         self._snapshot = self._refresh()
 
@@ -54,8 +61,7 @@ class Index:
         Raises `UnknownWordError` (with `.word` and `.nearest`) for a word the index does not know, and InputError for
         a query that asks for nothing.
         """
-        if top is not None and top < 1:
-            raise InputError(f"top must be 1 or more, not {top}")
+        self._check_top(top)
         if not 0.0 <= threshold <= 1.0:
             raise InputError(f"the threshold must lie between 0 and 1, not {threshold}")
         if start < 0:
@@ -91,19 +97,86 @@ class Index:
 
         return list_names(self._refresh())
 
+    def like(self, photo: int, region: int | None = None, *, top: int = TOP) -> list[Hit]:
+        """The photos most like a photo of the index (by number), or those with a region most like one of its regions.
+
+        See `similar` for how likeness is measured. The photo itself is left out.
+        """
+        self._check_top(top)
+
+        def ask(snapshot: Snapshot) -> list[Hit]:
+            if photo not in snapshot.photos:
+                raise UnknownPhotoError(self._absent(photo))
+            levels, _ = read_photo_levels(snapshot, photo)
+            if region is None:
+                return find_like_photo(snapshot, levels.max(axis=0), top=top, without=photo)
+            if not 0 <= region < len(levels):
+                raise InputError(f"photo {photo} has the regions 0 to {len(levels) - 1}, not {region}")
+            return find_like_region(snapshot, levels[region], top=top, without=photo)
+
+        return self._answer(ask)
+
+    def like_file(self, path: Path, at: tuple[int, int] | None = None, *, top: int = TOP) -> list[Hit]:
+        """As `like` for any photo file, which the index's model looks at; `at` (x, y) chooses the region there.
+
+        A file of the collection that is in the index is looked up instead.
+        """
+        self._check_top(top)
+        known = self._find_number(path)
+        if known is not None:
+            return self.like(known, None if at is None else self.region_at(known, *at), top=top)
+        photo, probabilities = self.look(path)
+        levels = to_levels(probabilities)
+        if at is None:
+            return self._answer(lambda snapshot: find_like_photo(snapshot, levels.max(axis=0), top=top))
+        region = pick_region(photo.labels, photo.size, *at)
+        return self._answer(lambda snapshot: find_like_region(snapshot, levels[region], top=top))
+
+    def look(self, path: Path) -> "tuple[DescribedPhoto, Floats]":
+        """A photo file described, and the (R, K) probabilities that the index's model gives its regions."""
+        from tagsight.data.photo import read_photo
+
+        return self.look_at_pixels(read_photo(path))
+
+    def look_at_pixels(self, photo: "Photo") -> "tuple[DescribedPhoto, Floats]":
+        """As `look`, for a photo already read."""
+        from tagsight.features.described import describe_pixels
+        from tagsight.index.build import join_factors
+        from tagsight.trained import look_at
+
+        model = self.model
+        described = describe_pixels(photo, self._describer(), n_regions=model.n_regions)
+        return described, join_factors(look_at(model, [described])[0])
+
+    def region_at(self, photo: int, x: int, y: int) -> int:
+        """The region at a pixel of a photo of the index, counted in the whole photo."""
+        row = self._answer(lambda snapshot: describe_photos(snapshot, snapshot.photos[snapshot.photos == photo]))
+        if photo not in row:
+            raise UnknownPhotoError(self._absent(photo))
+        return pick_region(self.labels(photo), row[photo].size, x, y)
+
+    def regions(self, photo: int) -> tuple[Floats, Array]:
+        """(R, K) probabilities, in the order of `manifest.factor_names`, and (R, 4) boxes of a photo's regions."""
+
+        def ask(snapshot: Snapshot) -> tuple[Array, Array]:
+            if photo not in snapshot.photos:
+                raise UnknownPhotoError(self._absent(photo))
+            return read_photo_levels(snapshot, photo)
+
+        levels, boxes = self._answer(ask)
+        return to_probabilities(levels), boxes
+
     def name_factor(self, factor: str, name: str) -> str:
         """Name a free factor ("free-7"); see `names.name_factor`. The next call knows the word."""
         return name_factor(self.folder, factor, name)
 
-    def labels(self, photo: int) -> np.ndarray:
+    def labels(self, photo: int) -> Array:
         """(h, w) int32: the region of every pixel of a photo, by number, at the scale of analysis."""
-        from tagsight.index.labels import decode_labels
-
-        return decode_labels(self._row(photo, ["png"], "labels")["png"])
+        return decode_labels(self._row(photo, "labels"))
 
     def path(self, photo: int) -> Path:
         """Where a photo's file is."""
-        return Path(self.manifest.root, self._row(photo, ["path"])["path"])
+        return Path(self.manifest.root, self._row(photo, "path"))
 
     @property
     def manifest(self) -> Manifest:
@@ -126,14 +199,39 @@ class Index:
                 self._model = (manifest.model, load_model(model_file(self.folder, manifest)))
             return self._model[1]
 
-    def _row(self, photo: int, columns: list[str], view: str = "photos") -> dict[str, Any]:
-        def ask(snapshot: Snapshot) -> list[dict[str, Any]]:
-            return snapshot.read(columns, photos=np.array([photo], np.uint32), view=view).to_pylist()
+    def _describer(self) -> "Describer":
+        from tagsight.features.describer import open_describer
 
-        rows = self._answer(ask)
-        if not rows:
-            raise UnknownPhotoError(f"photo {photo} is not in the index {str(self.folder)!r} (any more)")
-        return rows[0]
+        model = self.model
+        with self._lock:
+            if self._opened is None or self._opened[0] is not model:
+                self._opened = (model, open_describer(model.recipe))
+            return self._opened[1]
+
+    def _find_number(self, path: Path) -> int | None:
+        try:
+            inside = path.resolve().relative_to(self.manifest.root).as_posix()
+        except ValueError:
+            return None
+        return self._answer(lambda snapshot: snapshot.find_path(inside))
+
+    def _absent(self, photo: int) -> str:
+        return f"photo {photo} is not in the index {str(self.folder)!r} (any more)"
+
+    @staticmethod
+    def _check_top(top: int | None) -> None:
+        if top is not None and top < 1:
+            raise InputError(f"top must be 1 or more, not {top}")
+
+    def _row(self, photo: int, column: str) -> Any:
+        def ask(snapshot: Snapshot) -> list[Any]:
+            wanted = snapshot.photos[snapshot.photos == photo]
+            return snapshot.read_photos([column], wanted)[column].to_pylist()
+
+        values = self._answer(ask)
+        if not values:
+            raise UnknownPhotoError(self._absent(photo))
+        return values[0]
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:
         """Ask the newest generation; a newer one, if that was removed under the question."""

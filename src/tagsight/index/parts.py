@@ -1,8 +1,7 @@
-"""Parts on disk: written whole, read back for the next build, merged when they are small, removed when no one looks."""
+"""Parts on disk: written whole, read back for the next build, merged while small, removed when no one looks."""
 
 import secrets
-from collections.abc import Iterator, Sequence
-from io import BytesIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,13 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tagsight.files import write_atomically
-from tagsight.index.manifest import Manifest, Part, labels_file, photos_file
-from tagsight.index.schema import IndexedPhoto, tabulate_labels, tabulate_photos
+from tagsight.files import replace_file
+from tagsight.index.manifest import Manifest, Part, photos_file, regions_file
+from tagsight.index.schema import IndexedPhoto, tabulate_photos, tabulate_regions
 
-FULL = 4096  # photos of a part, at most
-ROW_GROUP = 1024  # photos; a query reads a column of a row group or passes over it
-LABELS_ROW_GROUP = 32  # photos; label maps are read one at a time
+FULL = 32_768  # photos of a part that is not merged any more
+GROWTH = 4  # a part is merged with smaller ones that together have at least this share of its photos, 1 / GROWTH
+REGIONS_ROW_GROUP = 4096  # photos; queries read columns of few factors
+PHOTOS_ROW_GROUP = 512  # photos; queries read few photos
+FILES = ((photos_file, PHOTOS_ROW_GROUP), (regions_file, REGIONS_ROW_GROUP))
 
 
 class Known(NamedTuple):
@@ -30,7 +31,10 @@ class Known(NamedTuple):
 
 def write_part(folder: Path, photos: Sequence[IndexedPhoto]) -> Part:
     """Put photos on disk; they count once a manifest names the part."""
-    return _write_tables(folder, tabulate_photos(photos), tabulate_labels(photos))
+    part = Part(secrets.token_hex(8), len(photos))
+    for (file, row_group), table in zip(FILES, (tabulate_photos(photos), tabulate_regions(photos)), strict=True):
+        _write(file(folder, part), [table], row_group)
+    return part
 
 
 def list_known(folder: Path, manifest: Manifest) -> dict[str, Known]:
@@ -44,41 +48,58 @@ def list_known(folder: Path, manifest: Manifest) -> dict[str, Known]:
     return known
 
 
-def merge_small(folder: Path, parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Merge the parts that are less than half full into full ones, without the photos that went.
+def tidy_parts(folder: Path, parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Merge small parts, and write those anew of which most photos went.
 
-    At most I / (FULL / 2) + 1 parts remain however often an index of I photos is updated.
+    Of the parts that stay below FULL each has more than GROWTH times the photos of all smaller ones together, so an
+    index has at most I / FULL + log_{1 + GROWTH} FULL + 1 parts, and a photo is copied at most about GROWTH times as
+    often as that logarithm says.
     """
-    small = [part for part in parts if part.n_live < FULL // 2]
-    if len(small) < 2 and not any(part.removed for part in small):
-        return tuple(parts)
-    kept = [part for part in parts if part not in small]
-    for group in _fill([part for part in small if part.n_live]):
-        photos = [_drop_removed(pq.read_table(photos_file(folder, part)), part) for part in group]
-        labels = [_drop_removed(pq.read_table(labels_file(folder, part)), part) for part in group]
-        kept.append(_write_tables(folder, pa.concat_tables(photos), pa.concat_tables(labels)))
-    return tuple(kept)
+    hollow = [part for part in parts if 2 * part.n_live < part.n_photos]
+    rest = sorted((part for part in parts if part not in hollow), key=lambda part: part.n_live)
+    groups = [[part for part in hollow if part.n_live]]
+    for part in rest:
+        total = sum(one.n_live for one in groups[-1])
+        if total >= FULL:
+            groups.append([])
+        elif groups[-1] and part.n_live > GROWTH * total:
+            break
+        if part.n_live >= FULL:
+            break
+        groups[-1].append(part)
+    merged = [group for group in groups if len(group) > 1 or set(group) & set(hollow)]
+    gone = {*hollow, *(part for group in merged for part in group)}
+    return (*(part for part in parts if part not in gone), *(_merge(folder, group) for group in merged))
 
 
 def remove_unused(folder: Path, *manifests: Manifest) -> None:
     """Remove part files that none of the manifests names; only under the builder's lock."""
-    named = {
-        file(folder, part) for manifest in manifests for part in manifest.parts for file in (photos_file, labels_file)
-    }
+    named = {file(folder, part) for manifest in manifests for part in manifest.parts for file, _ in FILES}
     for path in (folder / "parts").glob("*"):
         if path not in named:
             path.unlink(missing_ok=True)
+    for path in (folder / "parts").glob(".partial-*"):
+        path.unlink(missing_ok=True)
 
 
-def _fill(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    group: list[Part] = []
+def _merge(folder: Path, parts: Sequence[Part]) -> Part:
+    """One part with the photos of several, in the order of their numbers as far as the parts are."""
+    ordered = sorted(parts, key=lambda part: _first_photo(folder, part))
+    merged = Part(secrets.token_hex(8), sum(part.n_live for part in parts))
+    for file, row_group in FILES:
+        _write(file(folder, merged), _stream(folder, ordered, file), row_group)
+    return merged
+
+
+def _first_photo(folder: Path, part: Part) -> int:
+    return pq.ParquetFile(photos_file(folder, part)).read_row_group(0, columns=["photo"])["photo"][0].as_py()
+
+
+def _stream(folder: Path, parts: Sequence[Part], file: Callable[[Path, Part], Path]) -> Iterator[pa.Table]:
     for part in parts:
-        if group and sum(one.n_live for one in group) + part.n_live > FULL:
-            yield group
-            group = []
-        group.append(part)
-    if group:
-        yield group
+        with pq.ParquetFile(file(folder, part)) as source:
+            for number in range(source.num_row_groups):
+                yield _drop_removed(source.read_row_group(number), part)
 
 
 def _drop_removed(table: pa.Table, part: Part) -> pa.Table:
@@ -88,17 +109,17 @@ def _drop_removed(table: pa.Table, part: Part) -> pa.Table:
     return table.filter(pc.invert(gone))
 
 
-def _write_tables(folder: Path, photos: pa.Table, labels: pa.Table) -> Part:
-    part = Part(secrets.token_hex(8), len(photos))
-    write_atomically(photos_file(folder, part), _encode(photos, ROW_GROUP))
-    write_atomically(labels_file(folder, part), _encode(labels, LABELS_ROW_GROUP))
-    return part
-
-
-def _encode(table: pa.Table, row_group: int) -> bytes:
-    """Uncompressed: a query then reads little more than it uses, and label maps are compressed already."""
-    stream = BytesIO()
-    pq.write_table(
-        table, stream, row_group_size=row_group, compression="none", use_dictionary=False, write_statistics=["photo"]
-    )
-    return stream.getvalue()
+def _write(path: Path, tables: Iterable[pa.Table], row_group: int) -> None:
+    """Uncompressed: levels of probabilities hardly shrink, label maps are compressed already."""
+    following = iter(tables)
+    held = next(following)
+    options = {"compression": "none", "use_dictionary": False, "write_statistics": ["photo"]}
+    with replace_file(path) as file, pq.ParquetWriter(file, held.schema, **options) as writer:
+        for table in following:
+            held = pa.concat_tables([held, table])
+            whole = len(held) - len(held) % row_group
+            if whole:
+                writer.write_table(held.slice(0, whole), row_group_size=row_group)
+                held = held.slice(whole)
+        if len(held):
+            writer.write_table(held, row_group_size=row_group)

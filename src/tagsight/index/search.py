@@ -5,23 +5,24 @@ photo, and several things score the product of theirs: the probability that all 
 (The least of them would ignore how sure the others are.) The region of a thing is the argmax, the first among equals.
 
 Since max_r prod_k p_rk <= prod_k max_r p_rk, the stored maxima bound every photo's score. Photos are taken from the
-highest bound down, and their regions read, until no bound that is left reaches the last place of the list.
+highest bound down, and their regions read, until no bound that is left reaches the last place of the list. Products
+are of levels, in float64 and always in the same order: rounding is monotone, so a bound stays one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tagsight.index.query import Query
-from tagsight.index.schema import BOX, PROBABILITY, join_binary, name_regions, name_top, to_probabilities
+from tagsight.index.schema import COORDINATE, LEVEL, LEVELS, join_rows, name_levels
 from tagsight.index.snapshot import Snapshot
 from tagsight.types import Array, Floats, Ints
 
 PRESENT = 0.5  # an excluded word must be less probable than this in every region
-FIRST = 64  # photos whose regions are read at first
-GROWTH = 4
-Place = tuple[float, int]  # in a ranking: minus the score, then the photo's number
+FIRST = 512  # photos whose regions are read at first; reading fewer takes as long
+GROWTH = 8
+BLOCK = 512  # photos multiplied at a time, so that the products stay in the processor's cache
 Box = tuple[int, int, int, int]  # x0, y0, x1, y1 in the whole photo; the end is exclusive
 
 
@@ -48,11 +49,13 @@ class Hit(NamedTuple):
         return {**self._asdict(), "matches": [match._asdict() for match in self.matches]}
 
 
-class Scored(NamedTuple):
-    """Photos and their exact scores."""
+class Ranking(NamedTuple):
+    """Photos with their exact scores, and for each thing its region and score."""
 
-    photos: Ints  # (n,)
-    scores: Floats  # (n,)
+    photos: Array  # (n,) int64
+    scores: Array  # (n,) float64
+    regions: Array  # (n, T) int64
+    parts: Array  # (n, T) float64
 
 
 def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: float = 0.0, start: int = 0) -> list[Hit]:
@@ -61,107 +64,130 @@ def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: floa
     Equals come in order of their numbers.
     """
     top = None if top is None else start + top
-    best = Scored(np.empty(0, np.int64), np.empty(0))
-    for photos, following in best_first(bound_photos(snapshot, query), threshold, top):
-        best = merge(best, score_photos(snapshot, query, photos), top, threshold)
-        full = len(best.photos) == top
-        if full and following is not None and (-float(best.scores[-1]), int(best.photos[-1])) < following:
-            break
-    return locate(snapshot, query, Scored(best.photos[start:], best.scores[start:]))
-
-
-def bound_photos(snapshot: Snapshot, query: Query) -> Scored:
-    """Every photo without the excluded words, and a score it cannot exceed."""
-    factors = sorted({k for thing in query.things for k in thing} | set(query.without))
-    table = snapshot.read(["photo", *map(name_top, factors)])
-    tops = {k: table[name_top(k)].to_numpy() for k in factors}
-    bound = np.ones(len(table))
-    for thing in query.things:
-        bound *= multiply([to_probabilities(tops[k]) for k in thing])
-    photos = table["photo"].to_numpy().astype(np.int64)
-    for k in query.without:
-        allowed = to_probabilities(tops[k]) < PRESENT
-        photos, bound, tops = photos[allowed], bound[allowed], {m: top[allowed] for m, top in tops.items()}
-    return Scored(photos, bound)
-
-
-def best_first(bounds: Scored, threshold: float, top: int | None) -> Iterator[tuple[Ints, Place | None]]:
-    """Photos by falling bound (equals by number) in growing helpings, each with the place of the one that follows."""
-    left = np.flatnonzero(bounds.scores >= threshold)
-    helping = len(left) if top is None else max(FIRST, top)
+    photos, bounds = bound_photos(snapshot, query)
+    waiting = bounds >= threshold
+    left = np.flatnonzero(waiting)
+    best = _no_photos(len(query.things))
+    exact = all(len(thing) == 1 for thing in query.things)
+    helping = len(left) if top is None else top if exact else max(FIRST, top)
     while len(left):
-        now = _take_best(bounds, left, helping)
-        left = np.setdiff1d(left, now, assume_unique=True)
-        following = _take_best(bounds, left, 1)
-        place = (-float(bounds.scores[following[0]]), int(bounds.photos[following[0]])) if len(following) else None
-        yield bounds.photos[now], place
+        now = take_best(bounds, photos, left, helping)
+        waiting[now] = False
+        best = merge(best, score_photos(snapshot, query, photos[now]), top, threshold)
+        if len(best.photos) == top:
+            score, photo = best.scores[-1], best.photos[-1]
+            waiting &= (bounds > score) | ((bounds == score) & (photos < photo))
+        left = np.flatnonzero(waiting)
         helping *= GROWTH
+    return locate(snapshot, query, Ranking(*(column[start:] for column in best)))
 
 
-def _take_best(bounds: Scored, left: Ints, count: int) -> Ints:
-    """Those of the photos `left` with the highest bounds, the lowest numbers among equals."""
+def bound_photos(snapshot: Snapshot, query: Query) -> tuple[Ints, Floats]:
+    """Every photo without the excluded words, and a score it cannot exceed."""
+    tops = snapshot.read_tops([*(k for thing in query.things for k in thing), *query.without])
+    bounds = np.ones(len(snapshot.photos))
+    for thing in query.things:
+        bounds *= multiply([tops[k] for k in thing])
+    allowed = np.ones(len(bounds), bool)
+    for k in query.without:
+        allowed &= tops[k] < PRESENT * LEVELS
+    return snapshot.photos[allowed], bounds[allowed]
+
+
+def take_best(bounds: Floats, photos: Ints, left: Ints, count: int) -> Ints:
+    """Those among `left` with the highest bounds, with the lowest numbers among equals."""
     if count >= len(left):
         return left
-    scores = bounds.scores[left]
+    scores = bounds[left]
     cut = np.partition(scores, len(scores) - count)[len(scores) - count]
     above, equal = left[scores > cut], left[scores == cut]
-    lowest = np.argsort(bounds.photos[equal], kind="stable")
+    lowest = np.argsort(photos[equal], kind="stable")
     return np.concatenate([above, equal[lowest][: count - len(above)]])
 
 
-def score_photos(snapshot: Snapshot, query: Query, photos: Ints) -> Scored:
-    """Exact scores of some photos."""
+def score_photos(snapshot: Snapshot, query: Query, photos: Ints) -> Ranking:
+    """Exact scores of some photos, and where they come from."""
     factors = sorted({k for thing in query.things for k in thing})
-    table = snapshot.read(["photo", "regions", *map(name_regions, factors)], photos=photos)
-    first = _starts(table["regions"].to_numpy())
-    levels = {k: to_probabilities(join_binary(table[name_regions(k)], PROBABILITY)) for k in factors}
+    table = snapshot.read_regions(["photo", *map(name_levels, factors)], photos)
+    joined = {k: join_rows(table[name_levels(k)], LEVEL) for k in factors}
+    starts = joined[factors[0]].starts
+    parts = np.empty((len(table), len(query.things)))
+    regions = np.empty(parts.shape, np.int64)
+    for first in range(0, len(table), BLOCK):
+        bounds = starts[first : first + BLOCK + 1]
+        rows = slice(first, first + len(bounds) - 1)
+        for t, thing in enumerate(query.things):
+            product = multiply([joined[k].values[bounds[0] : bounds[-1]] for k in thing])
+            parts[rows, t] = np.maximum.reduceat(product, bounds[:-1] - bounds[0])
+            regions[rows, t] = first_places(product, parts[rows, t], bounds - bounds[0])
     scores = np.ones(len(table))
-    for thing in query.things:
-        scores *= np.maximum.reduceat(multiply([levels[k] for k in thing]), first)
-    return Scored(table["photo"].to_numpy().astype(np.int64), scores)
+    for t in range(len(query.things)):
+        scores *= parts[:, t]
+    return Ranking(table["photo"].to_numpy().astype(np.int64), scores, regions, parts)
 
 
-def merge(one: Scored, other: Scored, top: int | None, threshold: float) -> Scored:
-    """The best of both, best first."""
-    photos = np.concatenate([one.photos, other.photos])
-    scores = np.concatenate([one.scores, other.scores])
-    order = np.lexsort((photos, -scores))
-    order = order[scores[order] >= threshold][:top]
-    return Scored(photos[order], scores[order])
+def first_places(values: Array, highest: Array, starts: Ints) -> Ints:
+    """For each stretch of `values` the first place, counted in it, that holds its highest value."""
+    places = np.flatnonzero(values == np.repeat(highest, np.diff(starts)))
+    first = np.searchsorted(places, starts[:-1])
+    return places[first] - starts[:-1]
 
 
-def locate(snapshot: Snapshot, query: Query, best: Scored) -> list[Hit]:
-    """The photos of a ranking with their paths and regions, in its order."""
-    if not len(best.photos):
-        return []
-    factors = sorted({k for thing in query.things for k in thing})
-    columns = ["photo", "path", "width", "height", "boxes", *map(name_regions, factors)]
-    rows = {row["photo"]: row for row in snapshot.read(columns, photos=best.photos).to_pylist()}
-    return [
-        _make_hit(snapshot, query, rows[photo], score)
-        for photo, score in zip(best.photos.tolist(), best.scores.tolist(), strict=True)
-    ]
-
-
-def _make_hit(snapshot: Snapshot, query: Query, row: dict[str, Any], score: float) -> Hit:
-    boxes = np.frombuffer(row["boxes"], BOX).reshape(-1, 4)
-    names = snapshot.words.shown
-    matches: list[Match] = []
-    for thing in query.things:
-        product = multiply([to_probabilities(np.frombuffer(row[name_regions(k)], PROBABILITY)) for k in thing])
-        region = int(product.argmax())
-        x0, y0, x1, y1 = boxes[region].tolist()
-        matches.append(Match(tuple(names[k] for k in thing), float(product[region]), region, (x0, y0, x1, y1)))
-    return Hit(row["photo"], row["path"], (row["width"], row["height"]), score, tuple(matches))
-
-
-def multiply(factors: list[Floats]) -> Floats:
-    """Their product, taken in order: rounding is monotone, so a bound stays one."""
-    product = factors[0]
-    for factor in factors[1:]:
-        product = product * factor
+def multiply(levels: Sequence[Array]) -> Floats:
+    """The product of probabilities stored as levels."""
+    product = levels[0] / np.float64(LEVELS)
+    for one in levels[1:]:
+        product *= one / np.float64(LEVELS)
     return product
 
 
-def _starts(sizes: Array) -> Ints:
-    return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+def merge(one: Ranking, other: Ranking, top: int | None, threshold: float) -> Ranking:
+    """The best of both, best first."""
+    both = Ranking(*(np.concatenate(pair) for pair in zip(one, other, strict=True)))
+    order = np.lexsort((both.photos, -both.scores))
+    order = order[both.scores[order] >= threshold][:top]
+    return Ranking(*(column[order] for column in both))
+
+
+def locate(snapshot: Snapshot, query: Query, best: Ranking) -> list[Hit]:
+    """The photos of a ranking with paths and boxes, in its order."""
+    rows = describe_photos(snapshot, best.photos)
+    names = [tuple(snapshot.words.shown[k] for k in thing) for thing in query.things]
+    hits: list[Hit] = []
+    for photo, score, regions, parts in zip(*(column.tolist() for column in best), strict=True):
+        row = rows[photo]
+        matches = [
+            Match(name, part, region, row.box(region)) for name, part, region in zip(names, parts, regions, strict=True)
+        ]
+        hits.append(Hit(photo, row.path, row.size, score, tuple(matches)))
+    return hits
+
+
+class PhotoRow(NamedTuple):
+    """What is known of a photo besides probabilities."""
+
+    path: str
+    size: tuple[int, int]  # (W, H)
+    boxes: Array  # (R, 4)
+
+    def box(self, region: int) -> Box:
+        """A region's box."""
+        x0, y0, x1, y1 = self.boxes[region].tolist()
+        return x0, y0, x1, y1
+
+
+def describe_photos(snapshot: Snapshot, photos: Ints) -> dict[int, PhotoRow]:
+    """Rows of photos by number."""
+    if not len(photos):
+        return {}
+    table = snapshot.read_photos(["photo", "path", "width", "height", "boxes"], photos)
+    columns = (table[name].to_pylist() for name in table.column_names)
+    return {
+        photo: PhotoRow(path, (width, height), np.frombuffer(boxes, COORDINATE).reshape(-1, 4))
+        for photo, path, width, height, boxes in zip(*columns, strict=True)
+    }
+
+
+def _no_photos(n_things: int) -> Ranking:
+    numbers, places = np.empty(0, np.int64), np.empty((0, n_things), np.int64)
+    return Ranking(numbers, np.empty(0), places, np.empty((0, n_things)))

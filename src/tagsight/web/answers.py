@@ -78,6 +78,12 @@ class SearchAnswer(BaseModel):
     next: Annotated[int | None, Field(description="the start of what follows; none at the end")]
 
 
+class LikeAnswer(BaseModel):
+    """Photos like another, most alike first."""
+
+    hits: list[HitAnswer]
+
+
 class ListedAnswer(BaseModel):
     """A photo by number."""
 

@@ -92,6 +92,14 @@ def make_api(site: Site) -> APIRouter:
         """What is in each region of a photo."""
         return answers.tell_photo(index.look_up(photo))
 
+    @router.get("/photos/{photo}/like", responses=NO_PHOTO)
+    def find_like(
+        photo: PhotoNumber, region: Annotated[int | None, Query(ge=0, le=MOST_PHOTOS)] = None, count: Count = COUNT
+    ) -> answers.LikeAnswer:
+        """The photos most like a photo, or those with a region most like one of its regions."""
+        hits = index.like(photo, region, top=count)
+        return answers.LikeAnswer(hits=[answers.tell_hit(hit) for hit in hits])
+
     @router.get("/photos/{photo}/picture.jpg", response_class=Jpeg, responses={304: {}, **NO_PHOTO})
     def show_photo(photo: PhotoNumber, side: Literal["480", "1600"] = "480", if_none_match: IfNoneMatch = None) -> Jpeg:
         """A photo upright, its longer side at most `side` pixels."""

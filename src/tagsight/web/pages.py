@@ -18,6 +18,7 @@ from tagsight.web.api import PhotoNumber, Start, Threshold, take_page
 from tagsight.web.site import COUNT, THRESHOLD, Site, list_shown
 from tagsight.web.uploads import LARGEST, MOST_PIXELS
 
+ALIKE = 8  # photos like the one shown
 COLOURS = 10  # of objects, in the style sheet
 
 
@@ -68,7 +69,11 @@ def make_pages(site: Site, templates: Templates) -> APIRouter:
     ) -> Response:
         stored = index.look_up(photo)
         return templates.show(
-            "photo.html", q=q, photo=stored, **arrange(draw_photo(stored.regions), region), names=index.factor_names
+            "photo.html",
+            q=q,
+            photo=stored,
+            alike=index.like(photo, top=ALIKE),
+            **arrange(draw_photo(stored.regions), region),
         )
 
     @router.get("/factors")

@@ -12,13 +12,9 @@ from fastapi import HTTPException, Request
 from starlette.requests import ClientDisconnect
 
 from tagsight.data.photo import decode_photo
-from tagsight.features.described import describe_pixels
-from tagsight.features.describer import Describer, open_describer
 from tagsight.index import Index
-from tagsight.index.build import join_factors
 from tagsight.tasks.annotate import scale_boxes
 from tagsight.tasks.regions import PhotoRegions
-from tagsight.trained import TrainedModel, look_at
 
 T = TypeVar("T")
 LARGEST = 32 * 1024 * 1024  # bytes of a photo
@@ -34,7 +30,6 @@ class Annotator:
     def __init__(self, index: Index):
         self._index = index
         self._worker = ThreadPoolExecutor(1, "annotate")
-        self._opened: tuple[TrainedModel, Describer] | None = None
         self._inside = 0
 
     async def take(self, request: Request, answer: Callable[[PhotoRegions], T]) -> T:
@@ -50,26 +45,13 @@ class Annotator:
     def look(self, content: bytes) -> PhotoRegions:
         """Cut, describe and look at a photo."""
         photo = decode_photo(content, "the photo sent", max_pixels=MOST_PIXELS)
-        model, describer = self._open()
-        described = describe_pixels(photo, describer, n_regions=model.n_regions)
-        (posterior,) = look_at(model, [described])
-        return PhotoRegions(
-            described.size,
-            described.labels,
-            np.array(scale_boxes(described)),
-            join_factors(posterior),
-            self._index.factor_names,
-        )
+        described, probabilities = self._index.look_at_pixels(photo)
+        boxes = np.array(scale_boxes(described))
+        return PhotoRegions(described.size, described.labels, boxes, probabilities, self._index.factor_names)
 
     def close(self) -> None:
         """Let the photo being looked at be the last."""
         self._worker.shutdown(cancel_futures=True)
-
-    def _open(self) -> tuple[TrainedModel, Describer]:
-        model = self._index.model
-        if self._opened is None or self._opened[0] is not model:
-            self._opened = (model, open_describer(model.recipe))
-        return self._opened
 
     @contextmanager
     def _admit(self) -> Iterator[None]:

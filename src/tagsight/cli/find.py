@@ -1,0 +1,62 @@
+"""tagsight find."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagsight.cli.arguments import AsJson, IndexFolder, Threshold
+from tagsight.cli.console import print_json, show_text
+from tagsight.errors import InputError
+from tagsight.files import write_atomically
+from tagsight.index import Hit, open_index
+
+QUERY = 'Nouns and adjectives, as "furry brown horse, shiny car -person".'
+LIKE = "Photos like this one, or with a region like the one at pixel x,y of it."
+
+
+def run(
+    index: IndexFolder,
+    query: Annotated[str | None, typer.Argument(help=QUERY)] = None,
+    like: Annotated[str | None, typer.Option(metavar="PHOTO[:x,y]", help=LIKE)] = None,
+    top: Annotated[int, typer.Option(min=1, help="Photos, at most.")] = 20,
+    threshold: Threshold = 0.0,
+    json: AsJson = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="HTML page.")] = None,
+) -> None:
+    """Find photos by words, or by a photo like them; the best first, with the region and its score."""
+    if (query is None) == (like is None):
+        raise InputError("give either a query or --like PHOTO, and not both")
+    opened = open_index(index)
+    if query is not None:
+        hits = opened.find(query, top=top, threshold=threshold)
+        heading = query
+    else:
+        photo, at = read_place(str(like))
+        hits = [hit for hit in opened.like_file(photo, at, top=top) if hit.score >= threshold]
+        heading = f"like {like}"
+    if output is not None:
+        from tagsight.index.page import render_hits
+
+        write_atomically(output, render_hits(opened, heading, hits).encode())
+    if json:
+        for hit in hits:
+            print_json(hit.to_json())
+    elif output is None:
+        for hit in hits:
+            print(say(hit))
+
+
+def read_place(text: str) -> tuple[Path, tuple[int, int] | None]:
+    """photo.jpg:120,80 as the path and the pixel."""
+    match = re.fullmatch(r"(.+):(\d{1,9}),(\d{1,9})", text, re.DOTALL)
+    return (Path(match[1]), (int(match[2]), int(match[3]))) if match else (Path(text), None)
+
+
+def say(hit: Hit) -> str:
+    """0.912 horses/7.jpg: furry horse 0.912 at 10,20,110,90."""
+    things = "; ".join(
+        f"{' '.join(match.factors)} {match.score:.3f} at {','.join(map(str, match.box))}" for match in hit.matches
+    )
+    return f"{hit.score:.3f} {show_text(hit.path)}" + (f": {show_text(things)}" if things else "")

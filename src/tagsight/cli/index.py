@@ -1,0 +1,42 @@
+"""tagsight index."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagsight.cli.arguments import AsJson, Format, ModelFile, PhotoFolder, Split
+from tagsight.cli.console import list_problems, print_json, show_progress
+from tagsight.index import build_index, list_source
+
+
+def run(
+    model: ModelFile,
+    collection: Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of photos, tagged or not.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="INDEX", help="Folder of the index.")],
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
+    format: Format = None,
+    split: Split = None,
+    images: PhotoFolder = None,
+    json: AsJson = False,
+) -> None:
+    """Annotate every photo once, so that 'tagsight find' answers at once; later runs look at what changed."""
+    source = list_source(collection, format=format, split=split, images=images)
+    with show_progress() as report:
+        built = build_index(model, source, output, n_workers=workers, report=report)
+    list_problems(built.problems)
+    facts = {
+        "index": str(output),
+        "photos": built.n_photos,
+        "added": built.added,
+        "changed": built.changed,
+        "removed": built.removed,
+        "left_out": len(built.problems),
+    }
+    if json:
+        print_json(facts)
+        return
+    print(
+        f"{output}: {built.n_photos} photos ({built.added} added, {built.changed} changed, {built.removed} removed, "
+        f"{len(built.problems)} left out)"
+    )
