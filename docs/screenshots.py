@@ -1,25 +1,21 @@
-"""Pictures of every page, from a rendered collection: python docs/screenshots.py (needs Chromium and its driver)."""
+"""Pictures of every page, from a rendered collection: python -m docs.screenshots (needs Chromium and its driver)."""
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from PIL import Image
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
+from tests.web.browser import open_browser
 
 from tagsight.data.readers import open_collection
 from tagsight.data.synthetic import render_collection
 from tagsight.index import build_index, list_source, open_index
 from tagsight.storage.model_file import save_model
 from tagsight.training import TrainOptions, train
-from tagsight.web.server import listen, make_server
+from tagsight.web.server import serve_in_thread
 
 PICTURES = Path(__file__).parent / "pictures"
 WIDE, PHONE = (1280, 860), (390, 844)
@@ -71,7 +67,7 @@ def take_all(folder: Path, upload: Path) -> None:
     index = open_index(folder)
     photo = index.find(QUERY, top=1)[0]
     PICTURES.mkdir(exist_ok=True)
-    with serve_in_thread(folder) as address:
+    with serve_in_thread(index) as address:
         for shot in SHOTS:
             place = f"/photos/{photo.photo}?q={QUERY}" if shot.address == "photo" else shot.address
             picture = take(shot, address + place, photo.matches[0].region, upload)
@@ -104,40 +100,6 @@ def take(shot: Shot, address: str, region: int, upload: Path) -> Image.Image:
             return Image.open(path).convert("RGB")
         finally:
             browser.quit()
-
-
-def open_browser(profile: Path, size: tuple[int, int], *, dark: bool = False) -> webdriver.Chrome:
-    """Chromium of this size, without a window."""
-    options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
-    for flag in (
-        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
-        f"--user-data-dir={profile}",
-    ):  # fmt: skip
-        options.add_argument(flag)
-    browser = webdriver.Chrome(options, Service("/usr/bin/chromedriver"))
-    features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    width, height = size
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    return browser
-
-
-@contextmanager
-def serve_in_thread(folder: Path) -> Iterator[str]:
-    """The address of a server of the index in `folder`, while it is needed."""
-    listening = listen("127.0.0.1", 0)
-    server = make_server(open_index(folder), host="127.0.0.1", token=None)
-    thread = threading.Thread(target=server.run, args=([listening],))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listening.close()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 import re
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 
 import uvicorn
@@ -20,6 +23,21 @@ def serve(index: Index, *, host: str, port: int, token: str | None) -> None:
     check_token(host, token)
     with listen(host, port) as listening:
         make_server(index, host=host, token=token).run([listening])
+
+
+@contextmanager
+def serve_in_thread(index: Index, *, host: str = "127.0.0.1", token: str | None = None) -> Iterator[str]:
+    """The address of a server on a free port, for as long as the block lasts: for notebooks and tests."""
+    check_token(host, token)
+    with listen(host, 0) as listening:
+        server = make_server(index, host=host, token=token)
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            yield f"http://{bracket(host)}:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def make_server(index: Index, *, host: str, token: str | None) -> uvicorn.Server:

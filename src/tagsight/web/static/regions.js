@@ -1,7 +1,8 @@
 // Regions over a photo: pointing, focusing or tapping one shows what it is; a click or Enter keeps it.
 
 export function explore(looked) {
-  const svg = looked.querySelector("svg[viewBox]");
+  const stage = looked.querySelector(".stage");
+  const svg = stage.querySelector("svg");
   const regions = [...svg.querySelectorAll(".region")];
   const halo = svg.querySelector(".halo");
   const details = looked.querySelector("#details");
@@ -47,12 +48,13 @@ export function explore(looked) {
   }
 
   const WAYS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
-  svg.addEventListener("pointerover", ({ target }) => { if (target.matches(".region")) show(target); });
-  svg.addEventListener("pointerleave", () => show(kept ?? (svg.contains(document.activeElement) ? document.activeElement : null)));
-  svg.addEventListener("focusin", ({ target }) => show(target));
-  svg.addEventListener("focusout", ({ relatedTarget }) => { if (!svg.contains(relatedTarget)) show(kept); });
-  svg.addEventListener("click", ({ target }) => { if (target.matches(".region")) keep(target); });
-  svg.addEventListener("keydown", (event) => {
+  // On the stage: a browser lets an SVG that listens to focus be focused itself.
+  stage.addEventListener("pointerover", ({ target }) => { if (target.matches(".region")) show(target); });
+  stage.addEventListener("pointerleave", () => show(kept ?? (stage.contains(document.activeElement) ? document.activeElement : null)));
+  stage.addEventListener("focusin", ({ target }) => show(target));
+  stage.addEventListener("focusout", ({ relatedTarget }) => { if (!stage.contains(relatedTarget)) show(kept); });
+  stage.addEventListener("click", ({ target }) => { if (target.matches(".region")) keep(target); });
+  stage.addEventListener("keydown", (event) => {
     if (event.key in WAYS) {
       const next = towards(event.target, WAYS[event.key]);
       if (next) focus(next);
