@@ -1,8 +1,8 @@
 """Fuzzing the API from its own description finds no server error; a longer run is in benchmarks/load.py."""
 
 import httpx
-
 from benchmarks.fuzz import fuzz_api
+
 from tagsight.index import Index
 from tagsight.web.server import serve_in_thread
 
