@@ -54,8 +54,8 @@ def build_index(
     are. Readers see the index as it was until the last photo is done, and then the new one. A build that was
     killed goes on where it was; a second one at the same time is refused.
     """
-    content = read_bytes(model)
     trained = load_model(model)
+    content = read_bytes(model)
     busy = f"another process is building the index {str(folder)!r}; wait for it to finish"
     with hold_lock(folder / "build.lock", wait=False, busy=busy):
         draft = _begin(folder, trained, sha256(content).hexdigest(), source.root)

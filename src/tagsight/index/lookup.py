@@ -55,7 +55,7 @@ def look_up(snapshot: Snapshot, photo: int) -> StoredPhoto:
     number = np.array([photo])
     row = describe_photos(snapshot, number)[photo]
     levels, boxes = read_photo_levels(snapshot, photo)
-    (labels,) = snapshot.read_photos(["labels"], number)["labels"].to_pylist()
+    ((labels,),) = snapshot.read_photos(["labels"], number)
     regions = PhotoRegions(row.size, decode_labels(labels), boxes, to_probabilities(levels), list_names(snapshot))
     return StoredPhoto(photo, row.path, regions)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tagsight.trained import TrainedModel
 
 T = TypeVar("T")
-Stamp = tuple[tuple[int, int, int] | None, ...]
+Stamps = tuple[tuple[int, int, int] | None, ...]
 TOP = 20
 
 
@@ -51,8 +51,9 @@ class Index:
         self._lock = threading.Lock()
         self._model: tuple[str, TrainedModel] | None = None
         self._opened: tuple[TrainedModel, Describer] | None = None
-        self._stamp: Stamp = ()
-        self._snapshot = self._refresh()
+        self._snapshot: Snapshot | None = None
+        self._seen: Stamps = ()
+        self._answer(lambda snapshot: snapshot)
 
     def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0, start: int = 0) -> list[Hit]:
         """The photos that best fit a query such as "furry brown horse, shiny car -person".
@@ -95,7 +96,7 @@ class Index:
         """The words of the factors, discovered ones by the names people gave them."""
         from tagsight.index.lookup import list_names
 
-        return list_names(self._refresh())
+        return self._answer(list_names)
 
     def like(self, photo: int, region: int | None = None, *, top: int = TOP) -> list[Hit]:
         """The photos most like a photo of the index (by number), or those with a region most like one of its regions.
@@ -179,9 +180,14 @@ class Index:
         return Path(self.manifest.root, self._row(photo, "path"))
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The generation that counts now, for several questions that must agree; it does not follow updates."""
+        return self._answer(lambda snapshot: snapshot)
+
+    @property
     def manifest(self) -> Manifest:
         """The generation that counts now: its root, vocabulary, parts."""
-        return self._refresh().manifest
+        return self._answer(lambda snapshot: snapshot.manifest)
 
     @property
     def names(self) -> dict[str, str]:
@@ -224,37 +230,35 @@ class Index:
             raise InputError(f"top must be 1 or more, not {top}")
 
     def _row(self, photo: int, column: str) -> Any:
-        def ask(snapshot: Snapshot) -> list[Any]:
-            wanted = snapshot.photos[snapshot.photos == photo]
-            return snapshot.read_photos([column], wanted)[column].to_pylist()
-
-        values = self._answer(ask)
-        if not values:
+        rows = self._answer(lambda snapshot: snapshot.read_photos([column], snapshot.photos[snapshot.photos == photo]))
+        if not rows:
             raise UnknownPhotoError(self._absent(photo))
-        return values[0]
+        return rows[0][0]
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:
-        """Ask the newest generation; a newer one, if that was removed under the question."""
-        snapshot = self._refresh()
-        try:
-            return ask(snapshot)
-        except duckdb.IOException as problem:
-            newer = self._refresh()
-            if newer is snapshot:
-                raise InputError(
-                    f"the index {str(self.folder)!r} lacks a file its manifest names; index again into another folder"
-                ) from problem
-            return ask(newer)
+        """Ask the newest generation, and again if it was overtaken and its files removed under the question."""
+        while True:
+            before = self._stamps()
+            try:
+                return ask(self._refresh(before))
+            except (duckdb.IOException, duckdb.InvalidInputException) as problem:
+                if self._stamps() == before:
+                    raise InputError(
+                        f"the index {str(self.folder)!r} lacks a file that its manifest names, or has a damaged one; "
+                        "index again into another folder"
+                    ) from problem
 
-    def _refresh(self) -> Snapshot:
+    def _refresh(self, stamps: Stamps) -> Snapshot:
         with self._lock:
-            stamp = tuple(_stamp(self.folder / name) for name in (CURRENT, NAMES))
-            if stamp != self._stamp:
+            if self._snapshot is None or stamps != self._seen:
                 manifest = read_manifest(self.folder)
                 words = make_words(manifest, read_names(self.folder, manifest))
                 self._snapshot = Snapshot(self.folder, manifest, words, n_threads=self._n_threads)
-                self._stamp = stamp
+                self._seen = stamps
             return self._snapshot
+
+    def _stamps(self) -> Stamps:
+        return tuple(_stamp(self.folder / name) for name in (CURRENT, NAMES))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

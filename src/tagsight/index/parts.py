@@ -13,8 +13,8 @@ from tagsight.files import replace_file
 from tagsight.index.manifest import Manifest, Part, photos_file, regions_file
 from tagsight.index.schema import IndexedPhoto, tabulate_photos, tabulate_regions
 
-FULL = 32_768  # photos of a part that is not merged any more
-GROWTH = 4  # a part is merged with smaller ones that together have at least this share of its photos, 1 / GROWTH
+FULL = 131_072  # photos of a part that is not merged any more; every file costs a query a millisecond
+GROWTH = 4  # a part is merged with smaller ones, if together they have at least 1 / GROWTH of its photos
 REGIONS_ROW_GROUP = 4096  # photos; queries read columns of few factors
 PHOTOS_ROW_GROUP = 512  # photos; queries read few photos
 FILES = ((photos_file, PHOTOS_ROW_GROUP), (regions_file, REGIONS_ROW_GROUP))
@@ -49,26 +49,21 @@ def list_known(folder: Path, manifest: Manifest) -> dict[str, Known]:
 
 
 def tidy_parts(folder: Path, parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Merge small parts, and write those anew of which most photos went.
+    """Merge small parts of like size, and write those anew of which most photos went.
 
-    Of the parts that stay below FULL each has more than GROWTH times the photos of all smaller ones together, so an
-    index has at most I / FULL + log_{1 + GROWTH} FULL + 1 parts, and a photo is copied at most about GROWTH times as
-    often as that logarithm says.
+    Of the parts that stay below FULL each has more than GROWTH times the photos of the next smaller, so an index has
+    at most I / FULL + log_GROWTH FULL + 1 parts, and a photo is copied about as often as that logarithm says.
     """
-    hollow = [part for part in parts if 2 * part.n_live < part.n_photos]
-    rest = sorted((part for part in parts if part not in hollow), key=lambda part: part.n_live)
-    groups = [[part for part in hollow if part.n_live]]
-    for part in rest:
+    hollow = {part for part in parts if 2 * part.n_live < part.n_photos}
+    groups: list[list[Part]] = [[]]
+    for part in sorted((part for part in parts if 0 < part.n_live < FULL), key=lambda part: part.n_live):
         total = sum(one.n_live for one in groups[-1])
-        if total >= FULL:
+        if total >= FULL or (groups[-1] and part.n_live > GROWTH * total):
             groups.append([])
-        elif groups[-1] and part.n_live > GROWTH * total:
-            break
-        if part.n_live >= FULL:
-            break
         groups[-1].append(part)
-    merged = [group for group in groups if len(group) > 1 or set(group) & set(hollow)]
-    gone = {*hollow, *(part for group in merged for part in group)}
+    groups += [[part] for part in hollow if part.n_live >= FULL]
+    merged = [group for group in groups if len(group) > 1 or hollow.intersection(group)]
+    gone = hollow.union(*merged)
     return (*(part for part in parts if part not in gone), *(_merge(folder, group) for group in merged))
 
 

@@ -178,13 +178,10 @@ class PhotoRow(NamedTuple):
 
 def describe_photos(snapshot: Snapshot, photos: Ints) -> dict[int, PhotoRow]:
     """Rows of photos by number."""
-    if not len(photos):
-        return {}
-    table = snapshot.read_photos(["photo", "path", "width", "height", "boxes"], photos)
-    columns = (table[name].to_pylist() for name in table.column_names)
+    rows = snapshot.read_photos(["photo", "path", "width", "height", "boxes"], photos)
     return {
         photo: PhotoRow(path, (width, height), np.frombuffer(boxes, COORDINATE).reshape(-1, 4))
-        for photo, path, width, height, boxes in zip(*columns, strict=True)
+        for photo, path, width, height, boxes in rows
     }
 
 

@@ -64,7 +64,7 @@ def read_photo_levels(snapshot: Snapshot, photo: int) -> tuple[Array, Array]:
     wanted = np.array([photo])
     table = snapshot.read_regions([name_levels(k) for k in range(n_factors)], wanted)
     levels = np.stack([np.frombuffer(table[name_levels(k)][0].as_py(), LEVEL) for k in range(n_factors)], axis=1)
-    boxes = snapshot.read_photos(["boxes"], wanted)["boxes"][0].as_py()
+    ((boxes,),) = snapshot.read_photos(["boxes"], wanted)
     return levels, np.frombuffer(boxes, COORDINATE).reshape(-1, 4)
 
 

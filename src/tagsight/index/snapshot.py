@@ -19,6 +19,7 @@ from tagsight.types import Array, Ints
 MEMORY = "128MB"  # that DuckDB may use for a query
 CACHED = 64 * 2**20  # bytes of the highest levels kept from earlier queries
 # Files never change, so their footers are read once; few rows are wanted of a column, so it is not fetched ahead.
+AMONG = "photo in (select unnest($photos::uinteger[]))"
 SETTINGS = ("set global parquet_metadata_cache = true", "set global disable_parquet_prefetching = true")
 
 
@@ -40,7 +41,7 @@ class Snapshot:
         self._photos_files = [escape(photos_file(folder, part)) for part in manifest.parts]
         self._regions_files = [escape(regions_file(folder, part)) for part in manifest.parts]
         self._tops: OrderedDict[int, Array] = OrderedDict()
-        stored = self._read(self._regions_files, ["photo"])["photo"].to_numpy().astype(np.int64)
+        stored = self._read_regions(["photo"])["photo"].to_numpy().astype(np.int64)
         removed = [photo for part in manifest.parts for photo in part.removed]
         self._counts = ~np.isin(stored, removed) if removed else slice(None)
         self.photos: Ints = stored[self._counts]  # (I,) the photos that count
@@ -51,7 +52,7 @@ class Snapshot:
             found = {k: self._tops[k] for k in factors if k in self._tops}
         missing = [k for k in dict.fromkeys(factors) if k not in found]
         if missing:
-            table = self._read(self._regions_files, [name_top(k) for k in missing])
+            table = self._read_regions([name_top(k) for k in missing])
             found |= {k: table[name_top(k)].to_numpy()[self._counts] for k in missing}
         with self._lock:
             for k in factors:
@@ -61,32 +62,37 @@ class Snapshot:
                 self._tops.popitem(last=False)
         return found
 
-    def read_photos(self, columns: Sequence[str], photos: Ints) -> pa.Table:
-        """Columns of the photos files, of photos by number, in any order."""
-        return self._read_of(self._photos_files, columns, photos)
+    def read_photos(self, columns: Sequence[str], photos: Ints) -> list[tuple[Any, ...]]:
+        """Rows of the photos files, of photos by number, in any order."""
+        if not len(photos):
+            return []
+        with self._open_cursor() as cursor:
+            query = f"select {', '.join(columns)} from read_parquet($files) where {AMONG}"
+            return cursor.execute(query, {"files": self._photos_files, "photos": photos.tolist()}).fetchall()
 
     def read_regions(self, columns: Sequence[str], photos: Ints) -> pa.Table:
         """Columns of the regions files, of photos by number, in any order."""
-        return self._read_of(self._regions_files, columns, photos)
+        return self._read_regions(columns, f" where {AMONG}", photos=photos.tolist())
 
     def find_path(self, path: str) -> int | None:
         """The number of the photo with a path, relative to the root."""
-        table = self._read(self._photos_files, ["photo"], where="path = $path", path=path)
-        numbers = [photo for photo in table["photo"].to_pylist() if photo in self.photos]
-        return numbers[0] if numbers else None
+        if not self._photos_files:
+            return None
+        with self._open_cursor() as cursor:
+            query = "select photo from read_parquet($files) where path = $path"
+            found = cursor.execute(query, {"files": self._photos_files, "path": path}).fetchall()
+        return next((photo for (photo,) in found if photo in self.photos), None)
 
-    def _read_of(self, files: list[str], columns: Sequence[str], photos: Ints) -> pa.Table:
-        where = "photo in (select unnest($photos::uinteger[]))"
-        return self._read(files, columns, where=where, photos=photos.tolist())
-
-    def _read(self, files: list[str], columns: Sequence[str], *, where: str = "true", **values: Any) -> pa.Table:
-        if not files:
+    def _read_regions(self, columns: Sequence[str], where: str = "", **values: Any) -> pa.Table:
+        if not self._regions_files:
             return pa.table({name: pa.array([], pa.uint32()) for name in columns})
+        with self._open_cursor() as cursor:
+            query = f"select {', '.join(columns)} from read_parquet($files){where}"
+            return cursor.sql(query, params={"files": self._regions_files, **values}).to_arrow_table()
+
+    def _open_cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
-            cursor = self._connection.cursor()
-        with cursor:
-            query = f"select {', '.join(columns)} from read_parquet($files) where {where}"
-            return cursor.sql(query, params={"files": files, **values}).to_arrow_table()
+            return self._connection.cursor()
 
 
 def escape(path: Path) -> str:

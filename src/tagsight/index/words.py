@@ -70,7 +70,7 @@ class Words(NamedTuple):
         for stem in list_stems(plain):
             if stem in self.squeezed:
                 return self.squeezed[stem]
-        return next((self.stems[form] for form in (plain, *list_stems(plain)) if form in self.stems), None)
+        return self.stems.get(plain)
 
     def suggest(self, text: str) -> tuple[str, ...]:
         """The known words nearest in spelling."""

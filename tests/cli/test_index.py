@@ -1,0 +1,237 @@
+"""tagsight index, find and name, from photos to answers."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagsight.errors import InputError
+from tagsight.features.extract import extract
+from tagsight.index import build, build_index, list_source, open_index
+from tagsight.index.build import join_factors
+from tagsight.index.locks import hold_lock
+from tagsight.storage.model_file import load_model
+from tagsight.trained import look_at
+
+from .conftest import Trained, call
+from .test_errors import fail
+
+
+@pytest.fixture(scope="module")
+def index(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("index") / "photos.index"
+    result = call("index", trained.model, trained.photos / "train", "-o", folder, "--workers", 1, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout.splitlines()[-1])["left_out"] == 0
+    return folder
+
+
+@pytest.fixture
+def photos(trained: Trained, tmp_path: Path) -> Path:
+    """A plain folder of six photos, without tags."""
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    for source in sorted((trained.photos / "train").glob("*.jpg"))[:6]:
+        shutil.copy2(source, folder)
+    return folder
+
+
+def find(*arguments: object) -> list[dict[str, Any]]:
+    result = call("find", *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def update(trained: Trained, photos: Path, folder: Path) -> build.Built:
+    return build_index(trained.model, list_source(photos), folder, n_workers=1)
+
+
+def content(folder: Path) -> dict[str, tuple[object, ...]]:
+    """All that an index says of each photo, by path."""
+    index = open_index(folder)
+    found: dict[str, tuple[object, ...]] = {}
+    for hit in index.find("free-1", top=None):
+        probabilities, boxes = index.regions(hit.photo)
+        found[hit.path] = (hit.size, probabilities.tobytes(), boxes.tobytes(), index.labels(hit.photo).tobytes())
+    return found
+
+
+def test_answers_are_those_of_the_model(trained: Trained, index: Path) -> None:
+    model = load_model(trained.model)
+    paths = sorted((trained.photos / "train").glob("*.jpg"))
+    photos = list(extract(paths, model.recipe, n_regions=model.n_regions, n_workers=1).load())
+    posteriors = [join_factors(one) for one in look_at(model, photos)]
+    opened = open_index(index)
+    assert opened.manifest.factor_names == model.factor_names
+    for words in (["bird", "red"], ["car", "striped"], ["red", "tall", "tree"], ["free-1", "green"]):
+        columns = [model.factor_names.index(word) for word in words]
+        exact = {path.name: one[:, columns].prod(axis=1).max() for path, one in zip(paths, posteriors, strict=True)}
+        hits = opened.find(" ".join(words), top=None)
+        assert len(hits) == len(paths)
+        scores = [exact[hit.path] for hit in hits]
+        assert [hit.score for hit in hits] == pytest.approx(scores, abs=1e-3)
+        assert all(low <= high + 1e-3 for high, low in pairwise(scores))
+    for hit in opened.find("bird", top=3):
+        number = [path.name for path in paths].index(hit.path)
+        assert np.array_equal(opened.labels(hit.photo), photos[number].labels)
+        region = hit.matches[0].region
+        assert posteriors[number][region, model.factor_names.index("bird")] == pytest.approx(hit.score, abs=1e-3)
+
+
+def test_find_prints_and_shows(index: Path, tmp_path: Path) -> None:
+    result = call("find", index, "red birds, cars -tall", "--top", 3)
+    assert result.exit_code == 0, result.output
+    assert all("red bird" in line and "; car " in line for line in result.stdout.splitlines())
+    result = call("find", index, "red bird", "--top", 2, "-o", tmp_path / "page.html")
+    assert result.stdout == ""
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("data:image/jpeg") == 2
+    assert "red bird" in page
+    assert find(index, "bird", "--threshold", 1) == [hit for hit in find(index, "bird") if hit["score"] == 1.0]
+
+
+def test_like_a_photo_of_the_index_and_any_other(trained: Trained, index: Path) -> None:
+    inside = sorted((trained.photos / "train").glob("*.jpg"))[2]
+    outside = sorted((trained.photos / "test").glob("*.jpg"))[0]
+    assert inside.name not in [hit["path"] for hit in find(index, "--like", inside)]
+    (near,) = find(index, "--like", f"{inside}:100,90", "--top", 1)
+    assert len(near["matches"]) == 1
+    for place in (outside, f"{outside}:10,10"):
+        assert len(find(index, "--like", place, "--top", 4)) == 4
+    copy = outside.parent / "copied.jpg"
+    try:
+        shutil.copy(inside, copy)
+        best = find(index, "--like", copy, "--top", 1)[0]
+        assert best["path"] == inside.name
+        assert best["score"] == pytest.approx(1.0)
+    finally:
+        copy.unlink()
+
+
+def test_only_what_changed_is_looked_at(
+    trained: Trained, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr(build, "look_at", lambda model, batch: looked.append(len(batch)) or look_at(model, batch))
+    folder = tmp_path / "i"
+    assert update(trained, photos, folder) == (6, 6, 0, 0, ())
+    assert update(trained, photos, folder) == (6, 0, 0, 0, ())
+    assert open_index(folder).manifest.generation == 1
+    names = sorted(path.name for path in photos.iterdir())
+    (photos / names[0]).unlink()
+    shutil.copyfile(photos / names[1], photos / names[2])
+    shutil.copyfile(photos / names[1], photos / "new.jpg")
+    assert update(trained, photos, folder) == (6, 1, 1, 1, ())
+    assert looked == [6, 2]
+    stored = content(folder)
+    assert sorted(stored) == sorted(path.name for path in photos.iterdir())
+    assert stored["new.jpg"] == stored[names[1]] == stored[names[2]]
+    update(trained, photos, tmp_path / "afresh")
+    assert content(tmp_path / "afresh") == stored
+
+
+def test_a_build_cut_short_goes_on(
+    trained: Trained, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update(trained, photos, tmp_path / "undisturbed")
+    monkeypatch.setattr(build, "CHUNK", 2)
+    looked: list[int] = []
+
+    def look(model, batch):
+        looked.append(len(batch))
+        if len(looked) == 3:
+            raise KeyboardInterrupt
+        return look_at(model, batch)
+
+    monkeypatch.setattr(build, "look_at", look)
+    with pytest.raises(KeyboardInterrupt):
+        update(trained, photos, tmp_path / "i")
+    assert not (tmp_path / "i/manifest.json").exists()
+    assert update(trained, photos, tmp_path / "i").n_photos == 6
+    assert looked == [2, 2, 2, 2]
+    assert content(tmp_path / "i") == content(tmp_path / "undisturbed")
+    assert not (tmp_path / "i/pending.json").exists()
+
+
+def test_photos_that_cannot_be_taken_are_reported(trained: Trained, photos: Path, tmp_path: Path) -> None:
+    (photos / "broken.jpg").write_bytes(b"\xff\xd8\xff nothing")
+    (photos / "empty.png").touch()
+    os.mkfifo(photos / "pipe.jpg")
+    odd = ['<b>&".jpg', "new\nline.jpg", "[x]*?.jpg", "';--.jpg"]
+    for name in odd:
+        Image.new("RGB", (40, 30), (200, 30, 30)).save(photos / name, "JPEG")
+    result = call("index", trained.model, photos, "-o", tmp_path / "i", "--workers", 1, "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout.splitlines()[-1])
+    assert (facts["photos"], facts["left_out"]) == (10, 3)
+    assert set(odd) < {hit["path"] for hit in find(tmp_path / "i", "bird", "--top", 99)}
+    assert call("find", tmp_path / "i", "bird", "--top", 99, "-o", tmp_path / "p.html").exit_code == 0
+    page = (tmp_path / "p.html").read_text()
+    assert "&lt;b&gt;&amp;&#34;.jpg" in page
+    assert "<b>" not in page
+    lines = call("find", tmp_path / "i", "bird", "--top", 99).stdout.splitlines()
+    assert len(lines) == 10
+
+
+def test_a_discovered_factor_is_named(trained: Trained, photos: Path, tmp_path: Path) -> None:
+    update(trained, photos, tmp_path / "i")
+    before = trained.model.read_bytes()
+    assert call("name", tmp_path / "i", "free-2", "Wavy").stdout == "free-2 is now 'wavy'\n"
+    assert [hit["path"] for hit in find(tmp_path / "i", "wavy")] == [
+        hit["path"] for hit in find(tmp_path / "i", "free-2")
+    ]
+    assert trained.model.read_bytes() == before
+    (photos / sorted(os.listdir(photos))[0]).unlink()
+    update(trained, photos, tmp_path / "i")
+    assert len(find(tmp_path / "i", "wavy")) == 5
+
+
+def test_a_second_builder_is_refused(trained: Trained, photos: Path, tmp_path: Path) -> None:
+    with hold_lock(tmp_path / "i/build.lock", wait=False):
+        assert "another process is building" in fail("index", trained.model, photos, "-o", tmp_path / "i")
+    assert not (tmp_path / "i/manifest.json").exists()
+
+
+def test_one_sentence_says_what_is_wrong(trained: Trained, index: Path, tmp_path: Path) -> None:
+    assert "nearest it knows are bird" in fail("find", index, "brid")
+    train, output = trained.photos / "train", tmp_path / "i"
+    for says, arguments in (
+        ("either a query or --like", ("find", index)),
+        ("'tagsight index'", ("find", tmp_path, "bird")),
+        ("free-1 to free-3", ("name", index, "free-9", "x")),
+        ("no photo", ("index", trained.model, tmp_path, "-o", output)),
+        ("does not exist", ("index", trained.model, tmp_path / "absent", "-o", output)),
+        ("no model file", ("index", tmp_path / "absent", train, "-o", output)),
+        ("cannot be read as a photo", ("find", index, "--like", tmp_path / "absent.jpg")),
+    ):
+        result = call(*arguments)
+        assert isinstance(result.exception, InputError)
+        assert says in str(result.exception)
+        assert "\n" not in str(result.exception)
+    assert not (output / "manifest.json").exists()
+
+
+def test_finding_loads_neither_model_nor_network(index: Path) -> None:
+    code = (
+        "import sys; from tagsight.index import open_index; open_index(sys.argv[1]).find('bird');"
+        "heavy = ('numba', 'onnxruntime', 'sklearn', 'higra', 'tagsight.model');"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code, str(index)], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_the_time_of_a_photo_tells_that_it_changed(trained: Trained, photos: Path, tmp_path: Path) -> None:
+    update(trained, photos, tmp_path / "i")
+    later = time.time() + 10
+    os.utime(min(photos.iterdir()), (later, later))
+    assert update(trained, photos, tmp_path / "i")[:4] == (6, 0, 1, 0)

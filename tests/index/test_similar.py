@@ -1,0 +1,74 @@
+"""Photos and regions like another, against the obvious comparison."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tagsight.errors import InputError
+from tagsight.index import open_index, similar
+from tagsight.index.schema import to_levels
+from tagsight.types import Array
+
+from .made import draw_posteriors, put_posteriors
+
+
+def alike(a: Array, b: Array) -> float:
+    return float(np.minimum(a, b).sum() / np.maximum(a, b).sum())
+
+
+@pytest.fixture(scope="module")
+def posteriors() -> list[Array]:
+    return [to_levels(one).astype(float) for one in draw_posteriors(8, 30)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("index")
+    put_posteriors(place, draw_posteriors(8, 30))
+    return place
+
+
+def test_like_a_photo(folder: Path, posteriors: list[Array]) -> None:
+    asked = posteriors[4].max(axis=0)
+    slow = sorted((-alike(asked, one.max(axis=0)), n) for n, one in enumerate(posteriors) if n != 4)
+    hits = open_index(folder).like(4, top=12)
+    assert [hit.photo for hit in hits] == [n for _, n in slow[:12]]
+    assert [hit.score for hit in hits] == pytest.approx([-minus for minus, _ in slow[:12]])
+
+
+def test_like_a_region(folder: Path, posteriors: list[Array], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similar, "HELPING", 3)
+    asked = posteriors[4][0]
+    slow = sorted(
+        min((-alike(asked, region), n, r) for r, region in enumerate(one)) for n, one in enumerate(posteriors) if n != 4
+    )
+    hits = open_index(folder).like(4, 0, top=3)
+    assert [(hit.photo, hit.matches[0].region) for hit in hits] == [(n, r) for _, n, r in slow[:3]]
+    assert [hit.score for hit in hits] == pytest.approx([-minus for minus, _, _ in slow[:3]])
+
+
+def test_the_region_at_a_pixel(folder: Path, posteriors: list[Array]) -> None:
+    index = open_index(folder)
+    n_regions = len(posteriors[4])
+    probabilities, boxes = index.regions(4)
+    assert np.allclose(probabilities * 65535, posteriors[4])
+    for region, (x0, _, x1, _) in enumerate(boxes.tolist()):
+        assert index.region_at(4, (x0 + x1) // 2, 49) == region
+    assert len(boxes) == n_regions
+    assert index.labels(4).shape == (5, 10 * n_regions)
+
+
+def test_places_that_are_none(folder: Path) -> None:
+    index = open_index(folder)
+    for ask in (
+        lambda: index.like(999),
+        lambda: index.like(4, 99),
+        lambda: index.region_at(4, 100, 0),
+        lambda: index.region_at(999, 0, 0),
+        lambda: index.labels(999),
+        lambda: index.regions(999),
+        lambda: index.like(4, top=0),
+    ):
+        with pytest.raises(InputError):
+            ask()
