@@ -217,7 +217,7 @@ def test_the_keyboard_alone_will_do(browser: webdriver.Chrome, address: str, mad
     assert by_id(browser, marked).text.startswith(word)
     press(browser, Keys.ENTER)
     best = index.find(word, top=1)[0]
-    wait(browser, lambda b: shown_photos(b)[:1] == [best.photo])
+    wait(browser, lambda b: f"q={word}" in b.current_url and shown_photos(b)[:1] == [best.photo])
     assert active(browser).get_attribute("value") == f"{word} "
     press(browser, Keys.TAB, Keys.TAB)
     assert active(browser) == by_id(browser, "threshold")

@@ -6,7 +6,7 @@ from benchmarks.fuzz import fuzz_api
 from tagsight.index import Index
 from tagsight.web.server import serve_in_thread
 
-EXAMPLES = 8
+EXAMPLES = 5
 
 
 def test_no_request_made_from_the_description_is_a_server_error(own: Index) -> None:
