@@ -338,7 +338,7 @@ def test_a_photo_in_memory_is_read_as_from_a_file(tmp_path):
     stored, held = read_photo(path, max_side=45), decode_photo(path.read_bytes(), "sent", max_side=45)
     np.testing.assert_array_equal(stored.pixels, held.pixels)
     assert stored.size == held.size == (60, 90)
-    with pytest.raises(UnreadablePhotoError, match="'sent' cannot be read as a photo: it says .* 5,399 pixels"):
+    with pytest.raises(UnreadablePhotoError, match=r"'sent' cannot be read as a photo: it says .* 5,399 pixels"):
         decode_photo(path.read_bytes(), "sent", max_pixels=5399)
     assert decode_photo(path.read_bytes(), "sent", max_pixels=5400).size == (60, 90)
     with pytest.raises(UnreadablePhotoError, match="sent"):
