@@ -19,7 +19,7 @@ from tagsight.features.extract import extract
 from tagsight.index import build, build_index, list_source, open_index
 from tagsight.index.build import join_factors
 from tagsight.index.locks import hold_lock
-from tagsight.storage.model_file import load_model
+from tagsight.storage.model_file import load_model, save_model
 from tagsight.trained import look_at
 
 from .conftest import Trained, call
@@ -180,6 +180,33 @@ def test_photos_that_cannot_be_taken_are_reported(trained: Trained, photos: Path
     assert "<b>" not in page
     lines = call("find", tmp_path / "i", "bird", "--top", 99).stdout.splitlines()
     assert len(lines) == 10
+
+
+def test_a_photo_that_breaks_leaves_the_index(trained: Trained, photos: Path, tmp_path: Path) -> None:
+    update(trained, photos, tmp_path / "i")
+    broken = min(photos.iterdir())
+    broken.write_bytes(b"no photo")
+    built = update(trained, photos, tmp_path / "i")
+    assert built[:4] == (5, 0, 0, 1)
+    assert [problem.path.name for problem in built.problems] == [broken.name]
+
+
+def test_another_model_replaces_the_index(trained: Trained, photos: Path, tmp_path: Path) -> None:
+    update(trained, photos, tmp_path / "i")
+    other = load_model(trained.model)
+    save_model(other._replace(training=other.training._replace(seed=99)), tmp_path / "other.model")
+    built = build_index(tmp_path / "other.model", list_source(photos), tmp_path / "i", n_workers=1)
+    assert built[:4] == (6, 6, 0, 0)
+    assert open_index(tmp_path / "i").model.training.seed == 99
+    assert len(find(tmp_path / "i", "bird")) == 6
+    assert len(list((tmp_path / "i/models").iterdir())) == 2  # one for who still reads the generation before
+
+
+def test_an_index_with_a_file_missing_is_not_built_upon(trained: Trained, photos: Path, tmp_path: Path) -> None:
+    update(trained, photos, tmp_path / "i")
+    next((tmp_path / "i/parts").glob("photos-*")).unlink()
+    with pytest.raises(InputError, match="index again into another folder"):
+        update(trained, photos, tmp_path / "i")
 
 
 def test_a_discovered_factor_is_named(trained: Trained, photos: Path, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def test_a_name_is_a_word_at_once_and_for_good(folder: Path) -> None:
         assert hit.matches[0].factors == ("zebra stripes",)
         assert handle.find("free-1", top=1)[0].photo == 2
     assert index.names == {"free-1": "zebra stripes"}
+    assert index.words[-4:] == ("free-1", "free-2", "free-3", "zebra stripes")
 
 
 def test_renaming_gives_the_old_word_back(folder: Path) -> None:

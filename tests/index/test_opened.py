@@ -1,6 +1,7 @@
 """An open index: follows updates, never mixes generations, says what is wrong in a sentence."""
 
 import json
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,14 @@ def test_folders_of_any_name(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     put_posteriors(folder, draw_posteriors(0, 9), per_part=4)
     assert len(open_index(folder).find("horse", top=None)) == 9
+
+
+def test_the_name_of_a_folder_is_no_pattern(tmp_path: Path) -> None:
+    manifest = put_posteriors(tmp_path / "i[1]", draw_posteriors(0, 3))
+    shutil.copytree(tmp_path / "i[1]", tmp_path / "i1")
+    photos_file(tmp_path / "i[1]", manifest.parts[0]).unlink()
+    with pytest.raises(InputError, match="index again"):
+        open_index(tmp_path / "i[1]").find("horse")
 
 
 def test_photos_of_any_name(tmp_path: Path) -> None:

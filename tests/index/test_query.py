@@ -52,6 +52,25 @@ def test_reading(text: str, things: tuple[tuple[int, ...], ...], without: tuple[
     assert read(text) == Query(things, without)
 
 
+@pytest.mark.parametrize(
+    ("text", "things", "without"),
+    [
+        ("sea lion", ((2,),), ()),
+        ("sea -lion", ((0,),), (1,)),
+        ("sea, lion", ((0,), (1,)), ()),
+        ('sea "lion"', ((0, 1),), ()),
+        ("lion sea", ((1, 0),), ()),
+        ("sealion", ((3,),), ()),
+        ("sea lions", ((2,),), ()),
+    ],
+)
+def test_the_longest_tag_wins_unless_it_is_taken_apart(
+    text: str, things: tuple[int, ...], without: tuple[int, ...]
+) -> None:
+    words = make_words(NO_PARTS._replace(objects=("sea", "lion", "sea lion", "sealion"), attributes=()), {})
+    assert parse_query(text, words) == Query(things, without)
+
+
 @given(st.permutations(["furry", "horse", "shiny", "-bus", "horiz cyl"]))
 def test_order_of_words_does_not_matter(words: list[str]) -> None:
     query = read(" ".join(words))

@@ -30,12 +30,12 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return open_snapshot(folder, put_posteriors(folder, posteriors)), dict(enumerate(posteriors))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=100)
 @given(
     query=QUERY,
-    top=st.none() | st.integers(1, 50),
+    top=st.sampled_from([1, 2, 3, 5, 45, None]),
     threshold=st.sampled_from([0.0, 0.01, 0.2, 1.0]),
-    first=st.integers(1, 50),
+    first=st.integers(1, 4),
 )
 def test_ranking_is_that_of_brute_force(made, query: Query, top: int | None, threshold: float, first: int) -> None:
     snapshot, posteriors = made
@@ -43,6 +43,7 @@ def test_ranking_is_that_of_brute_force(made, query: Query, top: int | None, thr
         patch.setattr(module, "FIRST", first)
         patch.setattr(module, "GROWTH", 2)
         patch.setattr(module, "BLOCK", 3)
+        patch.setattr(module, "MOST", 17)
         hits = search(snapshot, query, top=top, threshold=threshold)
     slow = search_slowly(posteriors, query, top=top, threshold=threshold)
     assert [hit.photo for hit in hits] == [one.photo for one in slow]
@@ -60,6 +61,18 @@ def test_no_score_exceeds_its_bound(made, query: Query) -> None:
     scored = score_photos(snapshot, query, photos)
     order = np.argsort(scored.photos)
     assert (scored.scores[order] <= bounds[np.argsort(photos)]).all()
+
+
+def test_equal_scores_rank_by_number_even_if_their_bounds_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart, together = np.zeros((2, K)), np.zeros((2, K))
+    apart[0, 0] = apart[1, 4] = 1.0  # bound 1, score 0.25
+    apart[:, [0, 4]] = np.maximum(apart[:, [0, 4]], 0.25)
+    together[0, 0], together[0, 4] = 1.0, 0.25  # bound and score 0.25
+    monkeypatch.setattr(module, "FIRST", 1)
+    snapshot = open_snapshot(tmp_path, put_posteriors(tmp_path, [together, apart]))
+    assert [hit.photo for hit in search(snapshot, Query(((0, 4),), ()), top=1)] == [0]
 
 
 def test_stored_scores_are_those_of_the_posteriors_to_a_thousandth(tmp_path: Path) -> None:

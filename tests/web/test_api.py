@@ -30,6 +30,12 @@ def test_search_answers_what_the_index_finds(client: httpx.Client, made: Made) -
     assert answer["next"] == 7
 
 
+def test_the_last_page_says_so(client: httpx.Client, made: Made) -> None:
+    n_photos = open_index(made.folder).manifest.n_photos
+    for count, following in ((n_photos - 1, n_photos - 1), (n_photos, None), (n_photos + 1, None)):
+        assert client.get("/api/photos", params={"count": count}).json()["next"] == following
+
+
 def test_an_unknown_word_comes_with_the_nearest(client: httpx.Client, made: Made) -> None:
     word = open_index(made.folder).manifest.objects[0]
     answer = client.get("/api/search", params={"q": f"{word}xq"})

@@ -8,6 +8,11 @@
     index.labels(hit.photo) == hit.matches[0].region      # the region's pixels, at the scale of analysis
     index.name_factor("free-7", "striped"); index.find("striped horse")
 
+    index.like(hit.photo, region=3)                        # photos with a region like that one
+    index.like_file(Path("any.jpg"), at=(120, 80))         # the same for a file that is not in the index
+    index.regions(hit.photo), index.region_at(hit.photo, 120, 80), index.words, index.names, index.manifest, index.model
+
+`Index.find` raises `UnknownWordError` with `.word` and `.nearest`. Threads may share a handle; it follows updates.
 Building needs the model and its features; opening and finding load neither.
 """
 

@@ -80,20 +80,19 @@ class _Build:
         kept = {path for path, file in files.items() if path in known and _same(known[path], file)}
         gone = [photo for path, photo in known.items() if path not in kept]
         self._draft = self._draft._replace(parts=_remove(self._draft.parts, gone))
-        wanted = [path for path in files if path not in kept]
-        problems += self._annotate({path: files[path] for path in wanted})
+        problems += self._annotate({path: file for path, file in files.items() if path not in kept})
         self._commit()
-        changed = sum(path in known for path in wanted)
-        unreadable = len(files) - self._draft.n_photos
+        now = list_known(self._folder, self._draft).keys()
         return Built(
-            self._draft.n_photos,
-            len(wanted) - changed - unreadable,
-            changed,
-            len(gone) - changed,
+            len(now),
+            len(now - known.keys()),
+            len(now & known.keys() - kept),
+            len(known.keys() - now),
             (*source.problems, *problems),
         )
 
     def _annotate(self, files: dict[str, SeenFile]) -> list[Problem]:
+        """Look at photos, a part at a time; what cannot be read is returned."""
         problems: list[Problem] = []
         done = 0
 

@@ -47,7 +47,7 @@ class Index:
 
     def __init__(self, folder: Path, *, n_threads: int | None = None):
         self.folder = folder
-        self._n_threads = n_threads or len(os.sched_getaffinity(0))
+        self._n_threads = n_threads or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._model: tuple[str, TrainedModel] | None = None
         self._opened: tuple[TrainedModel, Describer] | None = None
@@ -188,6 +188,11 @@ class Index:
     def manifest(self) -> Manifest:
         """The generation that counts now: its root, vocabulary, parts."""
         return self._answer(lambda snapshot: snapshot.manifest)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Every word that can be asked for: objects, attributes, free factors by number, and names given to them."""
+        return self._answer(lambda snapshot: tuple(snapshot.words.factors))
 
     @property
     def names(self) -> dict[str, str]:

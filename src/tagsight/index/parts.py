@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tagsight.errors import InputError
 from tagsight.files import replace_file
-from tagsight.index.manifest import Manifest, Part, photos_file, regions_file
+from tagsight.index.manifest import Manifest, Part, model_file, photos_file, regions_file
 from tagsight.index.schema import IndexedPhoto, tabulate_photos, tabulate_regions
 
 FULL = 131_072  # photos of a part that is not merged any more; every file costs a query a millisecond
@@ -42,7 +43,13 @@ def list_known(folder: Path, manifest: Manifest) -> dict[str, Known]:
     known: dict[str, Known] = {}
     for part in manifest.parts:
         columns = ["photo", "path", "bytes", "mtime_ns"]
-        table = _drop_removed(pq.read_table(photos_file(folder, part), columns=columns), part)
+        try:
+            table = _drop_removed(pq.read_table(photos_file(folder, part), columns=columns), part)
+        except (OSError, pa.ArrowException) as problem:
+            raise InputError(
+                f"the index {str(folder)!r} lacks the file {photos_file(folder, part).name!r}, or it is damaged; "
+                "index again into another folder"
+            ) from problem
         for photo, path, n_bytes, mtime_ns in zip(*(table[name].to_pylist() for name in columns), strict=True):
             known[path] = Known(photo, part.name, n_bytes, mtime_ns)
     return known
@@ -68,13 +75,12 @@ def tidy_parts(folder: Path, parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def remove_unused(folder: Path, *manifests: Manifest) -> None:
-    """Remove part files that none of the manifests names; only under the builder's lock."""
+    """Remove parts and models that none of the manifests names; only under the builder's lock."""
     named = {file(folder, part) for manifest in manifests for part in manifest.parts for file, _ in FILES}
-    for path in (folder / "parts").glob("*"):
+    named |= {model_file(folder, manifest) for manifest in manifests}
+    for path in [*(folder / "parts").iterdir(), *(folder / "models").glob("*")]:
         if path not in named:
             path.unlink(missing_ok=True)
-    for path in (folder / "parts").glob(".partial-*"):
-        path.unlink(missing_ok=True)
 
 
 def _merge(folder: Path, parts: Sequence[Part]) -> Part:

@@ -22,6 +22,7 @@ from tagsight.types import Array, Floats, Ints
 PRESENT = 0.5  # an excluded word must be less probable than this in every region
 FIRST = 512  # photos whose regions are read at first; reading fewer takes as long
 GROWTH = 8
+MOST = 16_384  # photos read together, so that memory stays small
 BLOCK = 512  # photos multiplied at a time, so that the products stay in the processor's cache
 Box = tuple[int, int, int, int]  # x0, y0, x1, y1 in the whole photo; the end is exclusive
 
@@ -71,7 +72,7 @@ def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: floa
     exact = all(len(thing) == 1 for thing in query.things)
     helping = len(left) if top is None else top if exact else max(FIRST, top)
     while len(left):
-        now = take_best(bounds, photos, left, helping)
+        now = take_best(bounds, photos, left, min(helping, MOST))
         waiting[now] = False
         best = merge(best, score_photos(snapshot, query, photos[now]), top, threshold)
         if len(best.photos) == top:

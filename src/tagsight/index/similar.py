@@ -9,6 +9,8 @@ With m a photo's vector, sum min(a, r) <= sum min(a, m) and sum max(a, r) >= sum
 bounds how like they can be; regions are read from the highest bound down, as in `search`.
 """
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
 from tagsight.index.schema import COORDINATE, LEVEL, LEVELS, join_rows, name_levels
@@ -17,12 +19,12 @@ from tagsight.index.snapshot import Snapshot
 from tagsight.types import Array, Floats, Ints
 
 HELPING = 512  # photos whose regions are read together
+FACTORS = 8  # whose highest levels are read together
 
 
 def find_like_photo(snapshot: Snapshot, levels: Array, *, top: int, without: int | None = None) -> list[Hit]:
     """The photos whose vectors are most like `levels` (K,); not `without` itself."""
-    tops = snapshot.read_tops(range(len(levels)))
-    likeness = _compare(levels, [tops[k] for k in range(len(levels))])
+    likeness = _compare(levels, _list_tops(snapshot, len(levels)), len(snapshot.photos))
     candidates = np.flatnonzero(snapshot.photos != without)
     best = take_best(likeness, snapshot.photos, candidates, top)
     best = best[np.lexsort((snapshot.photos[best], -likeness[best]))]
@@ -35,10 +37,9 @@ def find_like_photo(snapshot: Snapshot, levels: Array, *, top: int, without: int
 
 def find_like_region(snapshot: Snapshot, levels: Array, *, top: int, without: int | None = None) -> list[Hit]:
     """The photos that have a region most like `levels` (K,), each with its most alike region; not `without`."""
-    tops = snapshot.read_tops(range(len(levels)))
     shared = np.zeros(len(snapshot.photos))
-    for k, level in enumerate(levels.tolist()):
-        shared += np.minimum(tops[k], level)
+    for level, top_levels in zip(levels.tolist(), _list_tops(snapshot, len(levels)), strict=True):
+        shared += np.minimum(top_levels, level)
     bounds = shared / max(1, int(levels.sum(dtype=np.int64)))
     waiting = snapshot.photos != without
     found: list[tuple[float, int, int]] = []  # minus the likeness, photo, region
@@ -68,9 +69,15 @@ def read_photo_levels(snapshot: Snapshot, photo: int) -> tuple[Array, Array]:
     return levels, np.frombuffer(boxes, COORDINATE).reshape(-1, 4)
 
 
-def _compare(levels: Array, columns: list[Array]) -> Floats:
+def _list_tops(snapshot: Snapshot, n_factors: int) -> Iterator[Array]:
+    """The highest levels of each factor, a few factors in memory at a time."""
+    for start in range(0, n_factors, FACTORS):
+        yield from snapshot.read_tops(range(start, min(start + FACTORS, n_factors))).values()
+
+
+def _compare(levels: Array, columns: Iterable[Array], n: int) -> Floats:
     """(n,) likeness of `levels` (K,) and n vectors given as K columns of levels."""
-    least, most = np.zeros(len(columns[0])), np.zeros(len(columns[0]))
+    least, most = np.zeros(n), np.zeros(n)
     for level, column in zip(levels.tolist(), columns, strict=True):
         least += np.minimum(column, level)
         most += np.maximum(column, level)
@@ -80,8 +87,8 @@ def _compare(levels: Array, columns: list[Array]) -> Floats:
 def _compare_regions(snapshot: Snapshot, levels: Array, photos: Ints) -> list[tuple[float, int, int]]:
     table = snapshot.read_regions(["photo", *map(name_levels, range(len(levels)))], photos)
     joined = [join_rows(table[name_levels(k)], LEVEL) for k in range(len(levels))]
-    likeness = _compare(levels, [column.values for column in joined])
     starts = joined[0].starts
+    likeness = _compare(levels, [column.values for column in joined], int(starts[-1]))
     highest = np.maximum.reduceat(likeness, starts[:-1])
     regions = first_places(likeness, highest, starts)
     return list(zip((-highest).tolist(), table["photo"].to_pylist(), regions.tolist(), strict=True))

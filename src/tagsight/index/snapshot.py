@@ -54,6 +54,7 @@ class Snapshot:
         if missing:
             table = self._read_regions([name_top(k) for k in missing])
             found |= {k: table[name_top(k)].to_numpy()[self._counts] for k in missing}
+        found = {k: found[k] for k in factors}
         with self._lock:
             for k in factors:
                 self._tops[k] = found[k]
