@@ -139,6 +139,10 @@ def test_long_bodies_are_refused_unread(address: str) -> None:
         assert raw.recv(100).startswith(b"HTTP/1.1 413")
 
 
+def test_no_page_of_the_framework_that_fetches_script_elsewhere(address: str) -> None:
+    assert [ask(address, path).status_code for path in ("/docs", "/redoc", "/docs/oauth2-redirect")] == [404] * 3
+
+
 def test_paths_lead_to_nothing_but_what_is_served(address: str) -> None:
     for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/api/photos/%2e%2e/picture.jpg",
                  "/api/photos/..%2f..%2fetc/passwd", "/photos/%00"):  # fmt: skip
