@@ -125,6 +125,8 @@ def test_hovering_a_region_tells_what_it_is_and_outlines_can_be_hidden(
     ActionChains(browser).move_to_element_with_offset(stage, round(place[0]), round(place[1])).perform()
     wait(browser, lambda b: f"region {wanted}" in details.text)
     assert index.manifest.objects[0] in details.text
+    shape = browser.find_element(By.CSS_SELECTOR, f'[data-region="{wanted}"]').get_attribute("d")
+    assert browser.find_element(By.CSS_SELECTOR, ".halo").get_attribute("d") == shape
     assert f"{100 * hit.score:.0f}%" in details.text
     ActionChains(browser).move_to_element(browser.find_element(By.TAG_NAME, "h1")).perform()
     wait(browser, lambda b: "Point at a region" in details.text)
