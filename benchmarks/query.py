@@ -1,6 +1,6 @@
 """Time, memory and disk of queries against the size of the collection, beside a bare NumPy scan.
 
-    python benchmarks/query.py [--largest 100000] [--scratch DIR]
+    python benchmarks/query.py [--sizes 1000 ... 100000] [--scratch DIR]
 
 Photos of 80 regions and 84 factors, made up by `made_index` and written by the part writer that real ones go through.
 The same random two- and three-word queries (an object with one or two attributes), top 20, are asked of the index and
@@ -11,9 +11,10 @@ of NumPy, each in a process of its own that does nothing else:
 - NumPy: the columns already in memory as uint16 arrays (I x 80), their product, the maximum of each photo, the best 20;
   done at once and in blocks that fit the cache, of which the faster counts.
 
-One thread: either is pinned to one core. Two threads: DuckDB has two, the scan is split over two. Times are medians
-over queries of the least of five runs each, which is what a quiet machine gives. `flat` is the case in which every
-factor is uniform and independent in every region, so that no bound lets a photo be passed over.
+Wall and processor time are both taken; for one thread they agree where nothing else runs. One thread: either is pinned
+to one core. Two threads: DuckDB has two, the scan is split over two. Times are medians over queries of the least of
+five runs each, which is what a quiet machine gives. `flat` is the case in which every factor is uniform and independent
+in every region, so that no bound lets a photo be passed over.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from made_index import ATTRIBUTES, OBJECTS, REGIONS, make_index
@@ -38,6 +39,7 @@ from tagsight.index.schema import LEVEL, join_rows, name_levels
 from tagsight.types import Array
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
+WORDS = {"two": 1, "three": 2}  # attributes beside the object
 QUERIES = 20
 RUNS = 5
 TOP = 20
@@ -45,9 +47,16 @@ BLOCK = 256  # photos
 PICTURE = Path(__file__).parents[1] / "docs/images/query-time.svg"
 
 
+class Times(NamedTuple):
+    """Milliseconds of one call."""
+
+    wall: float
+    processor: float
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--largest", type=int, default=SIZES[-1], help="photos of the largest collection")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="photos of the collections, rising")
     parser.add_argument("--scratch", type=Path, help="folder for the made indexes (3 GB at 100,000 photos)")
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -56,9 +65,8 @@ def main() -> None:
         print(json.dumps(MEASURES[what](Path(folder), int(threads))))
         return
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
-        sizes = [size for size in SIZES if size <= arguments.largest]
-        rows = [measure_size(Path(scratch, str(size)), size) for size in sizes]
-        flat = measure_size(Path(scratch, "flat"), sizes[-1], flat=True)
+        rows = [measure_size(Path(scratch, str(size)), size) for size in arguments.sizes]
+        flat = measure_size(Path(scratch, "flat"), arguments.sizes[-1], flat=True)
     draw(rows)
     write_result(
         "query", {"regions": REGIONS, "factors": OBJECTS + ATTRIBUTES, "top": TOP, "sizes": rows, "flat": flat}
@@ -70,8 +78,10 @@ def measure_size(folder: Path, n_photos: int, *, flat: bool = False) -> dict[str
     row: dict[str, Any] = {"photos": n_photos, "disk_mb": round(sum(size_of(folder)) / 1e6, 1)}
     for threads in (1, 2):
         figures = {what: run_alone(what, folder, threads) for what in MEASURES}
-        for words in ("two", "three"):
-            figures[f"{words}_words_ratio"] = round(figures["index"][words] / figures["numpy"][words], 2)
+        for words in WORDS:
+            for clocked in ("wall_ms", "processor_ms"):
+                ratio = figures["index"][words][clocked] / figures["numpy"][words][clocked]
+                figures[f"{words}_words_{clocked[:-3]}_ratio"] = round(ratio, 2)
         row[f"{threads}_thread" + "s" * (threads > 1)] = figures
     return row
 
@@ -100,11 +110,11 @@ def measure_index(folder: Path, threads: int) -> dict[str, Any]:
     index = open_index(folder, n_threads=threads)
     names = index.manifest.factor_names
     figures: dict[str, Any] = {}
-    for words, n_attributes in (("two", 1), ("three", 2)):
+    for words, n_attributes in WORDS.items():
         texts = [" ".join(names[k] for k in query) for query in draw_queries(n_attributes)]
         fresh = [clock(lambda text=text: index.find(text, top=TOP)) for text in texts]
-        figures[words] = round(median(fastest(lambda text=text: index.find(text, top=TOP)) for text in texts), 2)
-        figures[f"{words}_new_words"] = round(median(fresh[1:]), 2)
+        figures[words] = summarise([fastest(lambda text=text: index.find(text, top=TOP)) for text in texts])
+        figures[f"{words}_new_words"] = summarise(fresh[1:])
     figures["peak_memory_mb"] = peak_memory_mb()
     return figures
 
@@ -118,14 +128,14 @@ def peak_memory_mb() -> float:
 def measure_numpy(folder: Path, threads: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with ThreadPoolExecutor(threads) as pool:
-        for words, n_attributes in (("two", 1), ("three", 2)):
-            times = []
+        for words, n_attributes in WORDS.items():
+            times: list[Times] = []
             for query in draw_queries(n_attributes):
                 columns = read_columns(folder, query)
                 times.append(
                     min(fastest(lambda c=columns, s=scan: s(c, pool, threads)) for scan in (at_once, in_blocks))
                 )
-            figures[words] = round(median(times), 2)
+            figures[words] = summarise(times)
     return figures
 
 
@@ -162,15 +172,24 @@ def pick_best(pool: ThreadPoolExecutor, threads: int, n_photos: int, some: Calla
     return best[np.argsort(-scores[best].astype(np.float64))]
 
 
-def fastest(call: Callable[[], Any]) -> float:
-    """Milliseconds of the fastest of some runs."""
-    return min(clock(call) for _ in range(RUNS))
+def fastest(call: Callable[[], Any]) -> Times:
+    """The least of some runs, on either clock."""
+    runs = [clock(call) for _ in range(RUNS)]
+    return Times(min(run.wall for run in runs), min(run.processor for run in runs))
 
 
-def clock(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
+def clock(call: Callable[[], Any]) -> Times:
+    wall, processor = time.perf_counter(), time.process_time()
     call()
-    return 1e3 * (time.perf_counter() - start)
+    return Times(1e3 * (time.perf_counter() - wall), 1e3 * (time.process_time() - processor))
+
+
+def summarise(times: list[Times]) -> dict[str, float]:
+    """Medians over queries."""
+    return {
+        "wall_ms": round(median(one.wall for one in times), 2),
+        "processor_ms": round(median(one.processor for one in times), 2),
+    }
 
 
 def draw(rows: list[dict[str, Any]]) -> None:
@@ -183,11 +202,11 @@ def draw(rows: list[dict[str, Any]]) -> None:
 
     figure, axes = pyplot.subplots(figsize=(7, 4))
     sizes = [row["photos"] for row in rows]
-    for words, mark in (("two", "o"), ("three", "s")):
+    for words, mark in zip(WORDS, "os", strict=True):
         for what, label, line in (("index", "index", "-"), ("numpy", "NumPy scan in memory", ":")):
-            times = [row["1_thread"][what][words] for row in rows]
+            times = [row["1_thread"][what][words]["processor_ms"] for row in rows]
             axes.plot(sizes, times, line, marker=mark, label=f"{label}, {words} words")
-    axes.set(xscale="log", yscale="log", xlabel="photos (80 regions each)", ylabel="ms a query, one thread")
+    axes.set(xscale="log", yscale="log", xlabel="photos (80 regions each)", ylabel="ms of one processor a query")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
     figure.tight_layout()
