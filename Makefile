@@ -27,6 +27,7 @@ bench: setup
 	$(BIN)/python benchmarks/iteration.py
 	$(BIN)/python benchmarks/starts.py
 	$(BIN)/python benchmarks/query.py
+	$(BIN)/python benchmarks/load.py
 ifdef TAGSIGHT_DATA
 	$(BIN)/python benchmarks/regions.py
 	$(BIN)/python benchmarks/extraction.py

@@ -60,11 +60,11 @@ class TrainedModel(NamedTuple):
 class RegionPosterior(NamedTuple):
     """What the model says of the regions of one photo."""
 
-    objects: Floats  # (R, K_o) calibrated probabilities
-    attributes: Floats  # (R, K_a) calibrated probabilities
+    objects: Floats  # (R, K_o) probability that the region is the object; what a row lacks to one is background
+    attributes: Floats  # (R, K_a) probability, calibrated, that the attribute is there
     free: Floats  # (R, K_b) posterior probabilities
     weight: Floats  # (K,) photo-level pi
-    shares: Floats  # (R, 1 + K_o) probability of background and objects where a region is one of them; adds to one
+    photo: Floats  # (K_o,) probability, calibrated, that the object is in the photo
 
 
 class Sight(Protocol):
@@ -112,18 +112,18 @@ def look_at(model: Sight, photos: Sequence[DescribedPhoto]) -> list[RegionPoster
     if model.readout:
         reading = read_regions(Regions(photos, model.views, stacked.X), model.readout)
         log_odds, classes = np.hstack([reading.objects, reading.attributes]), reading.classes
-    objects = model.objects.apply(log_odds[:, : factors.objects])
     attributes = model.attributes.apply(log_odds[:, factors.objects :])
-    free = seen.assign[:, factors.tagged :].astype(np.float64)
+    strongest = np.full((len(photos), factors.objects), -np.inf)
+    np.maximum.at(strongest, stacked.groups, log_odds[:, : factors.objects])
     ends = np.cumsum([len(photo.features) for photo in photos])[:-1]
     return [
         RegionPosterior(*parts)
         for parts in zip(
-            np.split(objects, ends),
+            np.split(softmax(classes, axis=1)[:, 1:], ends),
             np.split(attributes, ends),
-            np.split(free, ends),
+            np.split(seen.assign[:, factors.tagged :].astype(np.float64), ends),
             seen.prior,
-            np.split(softmax(classes, axis=1), ends),
+            model.objects.apply(strongest),
             strict=True,
         )
     ]

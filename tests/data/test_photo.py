@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image
 
-from tagsight.data.photo import MAX_PIXELS, read_photo
+from tagsight.data.photo import MAX_PIXELS, decode_photo, read_photo
 from tagsight.errors import InputError, UnreadablePhotoError
 
 
@@ -328,3 +328,18 @@ def test_the_error_survives_pickling():
 def test_a_scale_without_pixels_is_refused(tmp_path, max_side):
     with pytest.raises(InputError, match=f"not {max_side}"):
         read_photo(tmp_path / "a.png", max_side=max_side)
+
+
+def test_a_photo_in_memory_is_read_as_from_a_file(tmp_path):
+    path = tmp_path / "a.jpg"
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    Image.fromarray(np.arange(90 * 60 * 3, dtype=np.uint8).reshape(60, 90, 3)).save(path, exif=exif)
+    stored, held = read_photo(path, max_side=45), decode_photo(path.read_bytes(), "sent", max_side=45)
+    np.testing.assert_array_equal(stored.pixels, held.pixels)
+    assert stored.size == held.size == (60, 90)
+    with pytest.raises(UnreadablePhotoError, match=r"'sent' cannot be read as a photo: it says .* 5,399 pixels"):
+        decode_photo(path.read_bytes(), "sent", max_pixels=5399)
+    assert decode_photo(path.read_bytes(), "sent", max_pixels=5400).size == (60, 90)
+    with pytest.raises(UnreadablePhotoError, match="sent"):
+        decode_photo(b"", "sent")

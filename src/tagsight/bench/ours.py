@@ -50,6 +50,9 @@ class StackedIBPMethod:
 
 
 def _to_seen(posterior: RegionPosterior) -> Seen:
-    objects = logit(posterior.objects)
-    photo = objects.max(axis=0, initial=-np.inf)
-    return Seen(photo, objects, logit(posterior.attributes), label_regions(posterior, 0.0))
+    outline = label_regions(posterior.objects)
+    return Seen(_odds(posterior.photo), _odds(posterior.objects), _odds(posterior.attributes), outline)
+
+
+def _odds(probability: Floats) -> Floats:
+    return logit(np.clip(probability, 1e-12, 1 - 1e-12))

@@ -19,6 +19,7 @@ COMMANDS = (
     "index",
     "find",
     "name",
+    "serve",
     "demo",
     "bench",
 )

@@ -8,6 +8,7 @@ import stat
 import struct
 import warnings
 import zlib
+from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,15 @@ def read_photo(path: str | os.PathLike[str], *, max_side: int = 500) -> Photo:
     if max_side < 1:
         raise InputError(f"max_side must be 1 or more, not {max_side}")
     _check_file(path)
-    loaded = _load(path, max_side)
+    return _orient(path, _load(path, path, max_side, MAX_PIXELS), max_side)
+
+
+def decode_photo(content: bytes, name: str, *, max_side: int = 500, max_pixels: int = MAX_PIXELS) -> Photo:
+    """As `read_photo`, for a file that is in memory; errors call it `name`."""
+    return _orient(name, _load(BytesIO(content), name, max_side, max_pixels), max_side)
+
+
+def _orient(path: str | os.PathLike[str], loaded: "_Loaded", max_side: int) -> Photo:
     image = _whiten(_reduce(_to_rgb(path, loaded.image), _fit(loaded.size, max_side)))
     if loaded.orientation not in _UPRIGHT:
         return Photo(np.array(image), loaded.size)
@@ -69,14 +78,16 @@ class _Loaded(NamedTuple):
     orientation: int
 
 
-def _load(path: str | os.PathLike[str], max_side: int) -> _Loaded:
+def _load(
+    file: str | os.PathLike[str] | BytesIO, path: str | os.PathLike[str], max_side: int, max_pixels: int
+) -> _Loaded:
     try:
         with warnings.catch_warnings():
-            # Large is not wrong: MAX_PIXELS decides, not Pillow's warning at half of it.
+            # Large is not wrong: max_pixels decides, not Pillow's warning at half of it.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(path, formats=FORMATS) as image:
+            with Image.open(file, formats=FORMATS) as image:
                 size = image.size
-                if size[0] * size[1] > MAX_PIXELS:
+                if size[0] * size[1] > max_pixels:
                     raise Image.DecompressionBombError(f"{size[0]} x {size[1]} pixels")
                 # A JPEG decodes at 1/2, 1/4 or 1/8 of its size where that is still enough.
                 image.draft(None, _fit(size, max_side))
@@ -85,7 +96,7 @@ def _load(path: str | os.PathLike[str], max_side: int) -> _Loaded:
     except Image.UnidentifiedImageError as error:
         raise UnreadablePhotoError(path, f"not a file of a known kind ({', '.join(FORMATS)})") from error
     except Image.DecompressionBombError as error:
-        raise UnreadablePhotoError(path, f"it says it has more than {MAX_PIXELS:,} pixels") from error
+        raise UnreadablePhotoError(path, f"it says it has more than {max_pixels:,} pixels") from error
     except MemoryError as error:
         raise UnreadablePhotoError(path, "not enough memory to decode it") from error
     except _DECODER_ERRORS as error:

@@ -59,7 +59,7 @@ def record_photo(
     connected: bool = True,
 ) -> ExportedPhoto:
     """Make the record; an instance is a connected piece of an object, or else all that has the object's name."""
-    labels = label_regions(posterior, threshold)
+    labels = label_regions(posterior.objects, threshold=threshold)
     piece = join_regions(photo, labels) if connected else labels
     n_attributes = posterior.attributes.shape[1]
     found: list[tuple[Instance, Array]] = []

@@ -17,13 +17,16 @@ from tagsight.index.query import parse_query
 from tagsight.index.schema import to_levels, to_probabilities
 from tagsight.index.search import Hit, describe_photos, search
 from tagsight.index.similar import find_like_photo, find_like_region, read_photo_levels
-from tagsight.index.snapshot import Snapshot
+from tagsight.index.snapshot import Snapshot, UnknownPhotoError
 from tagsight.index.words import make_words
 from tagsight.types import Array, Floats
 
 if TYPE_CHECKING:
+    from tagsight.data.photo import Photo
     from tagsight.features.described import DescribedPhoto
     from tagsight.features.describer import Describer
+    from tagsight.index.lookup import FoundAreas, ListedPhoto, StoredPhoto
+    from tagsight.tasks.regions import FactorNames
     from tagsight.trained import TrainedModel
 
 T = TypeVar("T")
@@ -52,18 +55,48 @@ class Index:
         self._seen: Stamps = ()
         self._answer(lambda snapshot: snapshot)
 
-    def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0) -> list[Hit]:
+    def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0, start: int = 0) -> list[Hit]:
         """The photos that best fit a query such as "furry brown horse, shiny car -person".
 
-        `top=None` gives every photo that scores at least `threshold`. Raises `UnknownWordError` (with `.word` and
-        `.nearest`) for a word the index does not know, and InputError for a query that asks for nothing.
+        `top=None` gives every photo that scores at least `threshold`; the first `start` of them are passed over.
+        Raises `UnknownWordError` (with `.word` and `.nearest`) for a word the index does not know, and InputError for
+        a query that asks for nothing.
         """
         self._check_top(top)
         if not 0.0 <= threshold <= 1.0:
             raise InputError(f"the threshold must lie between 0 and 1, not {threshold}")
+        if start < 0:
+            raise InputError(f"start must be 0 or more, not {start}")
         return self._answer(
-            lambda snapshot: search(snapshot, parse_query(text, snapshot.words), top=top, threshold=threshold)
+            lambda snapshot: search(
+                snapshot, parse_query(text, snapshot.words), top=top, threshold=threshold, start=start
+            )
         )
+
+    def list_photos(self, *, start: int = 0, n: int = TOP) -> list["ListedPhoto"]:
+        """Photos in order of their numbers."""
+        from tagsight.index.lookup import list_photos
+
+        return self._answer(lambda snapshot: list_photos(snapshot, start, n))
+
+    def look_up(self, photo: int) -> "StoredPhoto":
+        """All that is stored of a photo: boxes, probabilities, label map."""
+        from tagsight.index.lookup import look_up
+
+        return self._answer(lambda snapshot: look_up(snapshot, photo))
+
+    def find_areas(self, photo: int, text: str) -> "FoundAreas":
+        """Where in a photo each thing of a query is."""
+        from tagsight.index.lookup import find_areas
+
+        return self._answer(lambda snapshot: find_areas(snapshot, photo, parse_query(text, snapshot.words)))
+
+    @property
+    def factor_names(self) -> "FactorNames":
+        """The words of the factors, discovered ones by the names people gave them."""
+        from tagsight.index.lookup import list_names
+
+        return self._answer(list_names)
 
     def like(self, photo: int, region: int | None = None, *, top: int = TOP) -> list[Hit]:
         """The photos most like a photo of the index (by number), or those with a region most like one of its regions.
@@ -74,7 +107,7 @@ class Index:
 
         def ask(snapshot: Snapshot) -> list[Hit]:
             if photo not in snapshot.photos:
-                raise InputError(self._absent(photo))
+                raise UnknownPhotoError(self._absent(photo))
             levels, _ = read_photo_levels(snapshot, photo)
             if region is None:
                 return find_like_photo(snapshot, levels.max(axis=0), top=top, without=photo)
@@ -102,19 +135,25 @@ class Index:
 
     def look(self, path: Path) -> "tuple[DescribedPhoto, Floats]":
         """A photo file described, and the (R, K) probabilities that the index's model gives its regions."""
-        from tagsight.features.described import describe_photo
+        from tagsight.data.photo import read_photo
+
+        return self.look_at_pixels(read_photo(path))
+
+    def look_at_pixels(self, photo: "Photo") -> "tuple[DescribedPhoto, Floats]":
+        """As `look`, for a photo already read."""
+        from tagsight.features.described import describe_pixels
         from tagsight.index.build import join_factors
         from tagsight.trained import look_at
 
         model = self.model
-        photo = describe_photo(path, self._describer(), n_regions=model.n_regions)
-        return photo, join_factors(look_at(model, [photo])[0])
+        described = describe_pixels(photo, self._describer(), n_regions=model.n_regions)
+        return described, join_factors(look_at(model, [described])[0])
 
     def region_at(self, photo: int, x: int, y: int) -> int:
         """The region at a pixel of a photo of the index, counted in the whole photo."""
         row = self._answer(lambda snapshot: describe_photos(snapshot, snapshot.photos[snapshot.photos == photo]))
         if photo not in row:
-            raise InputError(self._absent(photo))
+            raise UnknownPhotoError(self._absent(photo))
         return pick_region(self.labels(photo), row[photo].size, x, y)
 
     def regions(self, photo: int) -> tuple[Floats, Array]:
@@ -122,7 +161,7 @@ class Index:
 
         def ask(snapshot: Snapshot) -> tuple[Array, Array]:
             if photo not in snapshot.photos:
-                raise InputError(self._absent(photo))
+                raise UnknownPhotoError(self._absent(photo))
             return read_photo_levels(snapshot, photo)
 
         levels, boxes = self._answer(ask)
@@ -198,7 +237,7 @@ class Index:
     def _row(self, photo: int, column: str) -> Any:
         rows = self._answer(lambda snapshot: snapshot.read_photos([column], snapshot.photos[snapshot.photos == photo]))
         if not rows:
-            raise InputError(self._absent(photo))
+            raise UnknownPhotoError(self._absent(photo))
         return rows[0][0]
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:

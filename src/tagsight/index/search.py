@@ -59,8 +59,12 @@ class Ranking(NamedTuple):
     parts: Array  # (n, T) float64
 
 
-def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: float = 0.0) -> list[Hit]:
-    """The best `top` photos (all, if None) that score at least `threshold`; equals in order of their numbers."""
+def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: float = 0.0, start: int = 0) -> list[Hit]:
+    """The best `top` photos (all, if None) that score at least `threshold`, but for the first `start` of them.
+
+    Equals come in order of their numbers.
+    """
+    top = None if top is None else start + top
     photos, bounds = bound_photos(snapshot, query)
     waiting = bounds >= threshold
     left = np.flatnonzero(waiting)
@@ -76,7 +80,7 @@ def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: floa
             waiting &= (bounds > score) | ((bounds == score) & (photos < photo))
         left = np.flatnonzero(waiting)
         helping *= GROWTH
-    return locate(snapshot, query, best)
+    return locate(snapshot, query, Ranking(*(column[start:] for column in best)))
 
 
 def bound_photos(snapshot: Snapshot, query: Query) -> tuple[Ints, Floats]:

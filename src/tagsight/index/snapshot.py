@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from tagsight.errors import InputError
 from tagsight.index.manifest import Manifest, photos_file, regions_file
 from tagsight.index.schema import name_top
 from tagsight.index.words import Words
@@ -20,6 +21,10 @@ CACHED = 64 * 2**20  # bytes of the highest levels kept from earlier queries
 # Files never change, so their footers are read once; few rows are wanted of a column, so it is not fetched ahead.
 AMONG = "photo in (select unnest($photos::uinteger[]))"
 SETTINGS = ("set global parquet_metadata_cache = true", "set global disable_parquet_prefetching = true")
+
+
+class UnknownPhotoError(InputError):
+    """No photo of the index has this number."""
 
 
 class Snapshot:

@@ -44,8 +44,7 @@ def annotate_photo(
     threshold: float = 0.0,
 ) -> tuple[FoundObject, ...]:
     """The most probable objects, each with the most probable attributes of the region where it is clearest."""
-    score = posterior.objects.max(axis=0)
-    best = np.argsort(-score, kind="stable")[:n_objects]
+    best = np.argsort(-posterior.photo, kind="stable")[:n_objects]
     found = [describe_region(model, photo, posterior, int(o), n_attributes, threshold) for o in best]
     return tuple(one for one in found if one.score >= threshold)
 
@@ -85,7 +84,7 @@ def describe_region(
     attributes = [Attribute(model.vocabulary.attributes[a], float(posterior.attributes[region, a])) for a in ranked]
     return FoundObject(
         model.vocabulary.objects[o],
-        float(posterior.objects[region, o]),
+        float(posterior.photo[o]),
         region,
         scale_boxes(photo)[region],
         tuple(attribute for attribute in attributes if attribute.score >= threshold),

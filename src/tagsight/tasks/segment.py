@@ -6,12 +6,12 @@ from tagsight.features.described import DescribedPhoto
 from tagsight.regions import paint_regions, resize_map
 from tagsight.regions.dense_crf import refine_labels
 from tagsight.trained import RegionPosterior
-from tagsight.types import Array, Ints
+from tagsight.types import Array, Floats, Ints
 
 
 def segment_objects(photo: DescribedPhoto, posterior: RegionPosterior, *, threshold: float = 0.0) -> Array:
     """(H, W) uint8 at the size of the whole photo: 0 background, 1.. objects in the model's order."""
-    values = label_regions(posterior, threshold).astype(np.uint8)
+    values = label_regions(posterior.objects, threshold=threshold).astype(np.uint8)
     return resize_map(paint_regions(values, photo.labels), photo.size)
 
 
@@ -19,9 +19,8 @@ def refine_objects(
     photo: DescribedPhoto, posterior: RegionPosterior, pixels: Array, *, threshold: float = 0.0
 ) -> Array:
     """As `segment_objects`, its edges drawn to those of RGB `pixels` at the scale of analysis by a dense CRF."""
-    shares = posterior.shares.copy()
-    shares[:, 1:][posterior.objects < threshold] = 0.0
-    return refine_probabilities(photo, shares, pixels)
+    objects = np.where(posterior.objects < threshold, 0.0, posterior.objects)
+    return refine_probabilities(photo, np.hstack([1.0 - objects.sum(axis=1, keepdims=True), objects]), pixels)
 
 
 def refine_probabilities(photo: DescribedPhoto, probability: Array, pixels: Array) -> Array:
@@ -31,8 +30,11 @@ def refine_probabilities(photo: DescribedPhoto, probability: Array, pixels: Arra
     return resize_map(refined.astype(np.uint8), photo.size)
 
 
-def label_regions(posterior: RegionPosterior, threshold: float) -> Ints:
-    """(R,) 0 background, 1.. objects: what each region most probably is, if its score is at least `threshold`."""
-    best = posterior.shares.argmax(axis=1)
-    score = np.hstack([np.ones((len(best), 1)), posterior.objects])[np.arange(len(best)), best]
-    return np.where(score >= threshold, best, 0)
+def label_regions(objects: Floats, *, threshold: float = 0.0) -> Ints:
+    """(R,) 0 background, 1.. objects: the most probable of all, if at least as probable as `threshold`.
+
+    `objects` (R, K_o) are the objects' probabilities; what a row lacks to one is the background's.
+    """
+    classes = np.hstack([1.0 - objects.sum(axis=1, keepdims=True), objects])
+    best = classes.argmax(axis=1)
+    return np.where(classes.max(axis=1) >= threshold, best, 0)

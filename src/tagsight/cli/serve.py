@@ -1,0 +1,27 @@
+"""tagsight serve."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagsight.cli.console import complain
+from tagsight.index import open_index
+from tagsight.web.server import bracket, check_token, serve
+
+
+def run(
+    index: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder made by 'tagsight index'.")],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but this machine's needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
+    token: Annotated[
+        str | None, typer.Option(envvar="TAGSIGHT_TOKEN", help="Ask visitors for this; 12 characters or more.")
+    ] = None,
+) -> None:
+    """Search, look at and annotate photos in the browser."""
+    check_token(host, token)
+    opened = open_index(index)
+    complain(f"http://{bracket(host)}:{port}/{'?token=...' if token else ''} (Ctrl-C ends it)")
+    serve(opened, host=host, port=port, token=token)

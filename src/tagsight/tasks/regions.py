@@ -1,0 +1,88 @@
+"""What is in each region of a photo, in words."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tagsight.regions import paint_regions, resize_map
+from tagsight.tasks.annotate import Box
+from tagsight.tasks.segment import label_regions
+from tagsight.types import Array, Floats
+
+N_OBJECTS, N_ATTRIBUTES, N_FREE = 3, 6, 3
+
+
+class FactorNames(NamedTuple):
+    """The words of the columns, in their order."""
+
+    objects: tuple[str, ...]
+    attributes: tuple[str, ...]
+    free: tuple[str, ...]
+
+
+class PhotoRegions(NamedTuple):
+    """The regions of a photo and what each may be."""
+
+    size: tuple[int, int]  # (W, H) of the whole photo
+    labels: Array  # (h, w) int32, at the scale of analysis
+    boxes: Array  # (R, 4) in the whole photo
+    probabilities: Floats  # (R, K)
+    names: FactorNames
+
+
+class Likely(NamedTuple):
+    """A word and the probability that it applies."""
+
+    name: str
+    score: float
+
+
+class SeenRegion(NamedTuple):
+    """One region: what it most probably is, and all that is likely of it."""
+
+    region: int
+    box: Box
+    object: str | None  # None where it is none of them
+    objects: tuple[Likely, ...]
+    attributes: tuple[Likely, ...]
+    discovered: tuple[Likely, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As the web API answers."""
+        words = {
+            kind: [one._asdict() for one in getattr(self, kind)] for kind in ("objects", "attributes", "discovered")
+        }
+        return {**self._asdict(), **words}
+
+
+def describe_regions(photo: PhotoRegions, *, threshold: float = 0.0) -> list[SeenRegion]:
+    """Every region in words."""
+    names = photo.names
+    ends = np.cumsum([len(names.objects), len(names.attributes)])
+    labels = label_regions(photo.probabilities[:, : ends[0]], threshold=threshold)
+    seen: list[SeenRegion] = []
+    for region, (row, box) in enumerate(zip(photo.probabilities, photo.boxes.tolist(), strict=True)):
+        objects, attributes, free = np.split(row, ends)
+        ranked = rank_words(objects, names.objects, N_OBJECTS)
+        seen.append(
+            SeenRegion(
+                region,
+                (box[0], box[1], box[2], box[3]),
+                names.objects[labels[region] - 1] if labels[region] else None,
+                ranked,
+                rank_words(attributes, names.attributes, N_ATTRIBUTES),
+                rank_words(free, names.free, N_FREE),
+            )
+        )
+    return seen
+
+
+def rank_words(scores: Floats, names: tuple[str, ...], n: int) -> tuple[Likely, ...]:
+    """The `n` most probable words."""
+    return tuple(Likely(names[k], float(scores[k])) for k in np.argsort(-scores, kind="stable")[:n])
+
+
+def paint_objects(photo: PhotoRegions, *, threshold: float = 0.0) -> Array:
+    """(H, W) uint8: what `segment_objects` gives."""
+    values = label_regions(photo.probabilities[:, : len(photo.names.objects)], threshold=threshold)
+    return resize_map(paint_regions(values.astype(np.uint8), photo.labels), photo.size)

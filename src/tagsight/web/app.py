@@ -1,0 +1,78 @@
+"""The application: routes behind the guard, errors as one sentence."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import metadata
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+
+from tagsight.errors import InputError
+from tagsight.index import Index, UnknownWordError
+from tagsight.index.snapshot import UnknownPhotoError
+from tagsight.web.api import make_api
+from tagsight.web.guard import LOOPBACK_NAMES, Guard, Rules
+from tagsight.web.pages import Templates, make_pages
+from tagsight.web.photofiles import NotServedError, Pictures
+from tagsight.web.site import Site
+from tagsight.web.uploads import LARGEST, Annotator
+
+STATIC = Path(__file__).parent / "static"
+UPLOADS = ("/annotate", "/api/annotate", "/api/annotate/mask.png")
+
+
+def make_app(index: Index, *, token: str | None = None, names: frozenset[str] = LOOPBACK_NAMES) -> Guard:
+    """The pages and the API of an index; without a token, for those who call the server by one of `names`."""
+    site = Site(index, Pictures(), Annotator(index))
+
+    @asynccontextmanager
+    async def live(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        site.annotator.close()
+
+    app = FastAPI(
+        title="tagsight",
+        version=metadata.version("tagsight"),
+        description="Photos found, described and outlined by words learned from tags alone.",
+        docs_url=None,  # its page would fetch script from elsewhere
+        redoc_url=None,
+        lifespan=live,
+    )
+    templates = Templates()
+    app.include_router(make_api(site))
+    app.include_router(make_pages(site, templates))
+    app.mount("/static", StaticFiles(directory=STATIC))
+    explain_errors(app, templates)
+    return Guard(app, Rules(token, None if token else names, dict.fromkeys(UPLOADS, LARGEST)))
+
+
+def explain_errors(app: FastAPI, templates: Templates) -> None:
+    """Every refusal is one sentence: on a page for people, as JSON for programs."""
+
+    def tell(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+        if request.url.path.startswith("/api/"):
+            return JSONResponse({"detail": detail}, status, headers)
+        page = templates.show("problem.html", status, code=status, problem=detail)
+        page.headers.update(headers or {})
+        return page
+
+    @app.exception_handler(HTTPException)
+    def refuse(request: Request, error: HTTPException) -> Response:
+        return tell(request, error.status_code, error.detail, dict(error.headers or {}))
+
+    @app.exception_handler(RequestValidationError)
+    def refuse_values(request: Request, error: RequestValidationError) -> Response:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in one['loc'][1:]) or 'the body'}: {one['msg']}" for one in error.errors()
+        )
+        return tell(request, 422, problems)
+
+    @app.exception_handler(InputError)
+    def refuse_input(request: Request, error: InputError) -> Response:
+        if isinstance(error, UnknownWordError):
+            return JSONResponse({"detail": str(error), "word": error.word, "nearest": error.nearest}, 422)
+        return tell(request, 404 if isinstance(error, UnknownPhotoError | NotServedError) else 422, str(error))

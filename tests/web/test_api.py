@@ -1,0 +1,229 @@
+"""The JSON API tells what the index holds, and pictures are right."""
+
+import os
+import shutil
+import threading
+from io import BytesIO
+from pathlib import Path
+
+import cv2
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagsight.index import Index, open_index
+from tagsight.tasks.regions import paint_objects
+from tagsight.web import uploads
+from tagsight.web.photofiles import NotServedError, PhotoFile, Pictures, locate_photo
+from tagsight.web.server import serve_in_thread
+from tests.web.conftest import Made
+
+
+def test_search_answers_what_the_index_finds(client: httpx.Client, made: Made) -> None:
+    index = open_index(made.folder)
+    query = f"{index.manifest.attributes[0]} {index.manifest.objects[0]}, {index.manifest.objects[1]}"
+    answer = client.get("/api/search", params={"q": query, "threshold": 0, "start": 2, "count": 5}).json()
+    expected = index.find(query, top=7)[2:]
+    assert [hit["photo"] for hit in answer["hits"]] == [hit.photo for hit in expected]
+    assert [hit["score"] for hit in answer["hits"]] == [hit.score for hit in expected]
+    assert [len(hit["matches"]) for hit in answer["hits"]] == [2] * 5
+    assert answer["next"] == 7
+
+
+def test_the_last_page_says_so(client: httpx.Client, made: Made) -> None:
+    n_photos = open_index(made.folder).manifest.n_photos
+    for count, following in ((n_photos - 1, n_photos - 1), (n_photos, None), (n_photos + 1, None)):
+        assert client.get("/api/photos", params={"count": count}).json()["next"] == following
+
+
+def test_an_unknown_word_comes_with_the_nearest(client: httpx.Client, made: Made) -> None:
+    word = open_index(made.folder).manifest.objects[0]
+    answer = client.get("/api/search", params={"q": f"{word}xq"})
+    assert answer.status_code == 422
+    assert answer.json()["word"] == f"{word}xq"
+    assert answer.json()["nearest"][0] == word
+
+
+def test_words_and_factors_are_those_of_the_model(client: httpx.Client, made: Made) -> None:
+    index = open_index(made.folder)
+    words = client.get("/api/words").json()
+    assert words["objects"] == list(index.manifest.objects)
+    assert [one["factor"] for one in words["discovered"]] == ["free-1", "free-2", "free-3"]
+    factors = client.get("/api/factors").json()
+    assert [one["factor"] for one in factors] == list(index.model.factor_names)
+    assert [len(one["exemplars"]) for one in factors] == [len(row) for row in index.model.exemplars]
+    column = next(k for k, row in enumerate(index.model.exemplars) if row)
+    picture = client.get(factors[column]["exemplars"][0])
+    assert picture.content == index.model.exemplars[column][0].jpeg
+
+
+def test_regions_of_a_photo_cover_it(client: httpx.Client, made: Made) -> None:
+    regions = open_index(made.folder).look_up(2).regions
+    answer = client.get("/api/photos/2").json()
+    assert answer["size"] == list(regions.size)
+    width, height = regions.size
+    total = 0.0
+    for told in answer["regions"]:
+        x0, y0, x1, y1 = told["box"]
+        for ring in told["outline"]:
+            points = np.array(ring)
+            assert (points >= (x0, y0)).all()
+            assert (points <= (x1, y1)).all()
+            x, y = points.T
+            total += 0.5 * (np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))
+        best = told["objects"][0]
+        assert best["score"] == regions.probabilities[told["region"], : len(regions.names.objects)].max()
+        assert told["object"] == (best["name"] if best["score"] >= 0.5 else None)
+    assert abs(total) == pytest.approx(width * height, rel=0.1)
+
+
+def test_the_mask_is_the_segmentation(client: httpx.Client, made: Made) -> None:
+    regions = open_index(made.folder).look_up(2).regions
+    for threshold in (0.2, 0.5):
+        answer = client.get("/api/photos/2/mask.png", params={"threshold": threshold})
+        image = Image.open(BytesIO(answer.content))
+        assert image.mode == "P"
+        np.testing.assert_array_equal(np.asarray(image), paint_objects(regions, threshold=threshold))
+
+
+def test_an_outline_runs_around_the_best_region_and_those_joined_to_it(made: Made) -> None:
+    index = open_index(made.folder)
+    n_apart = 0
+    for column, word in enumerate(index.manifest.objects):
+        for hit in index.find(word, top=5):
+            regions = index.look_up(hit.photo).regions
+            (area,) = index.find_areas(hit.photo, word).areas
+            inside = np.unique(regions.labels[area])
+            fits = np.flatnonzero(regions.probabilities[:, column] >= 0.5 * hit.score)
+            assert hit.matches[0].region in inside
+            assert set(inside) <= set(fits)
+            np.testing.assert_array_equal(area, np.isin(regions.labels, inside), "whole regions")
+            assert cv2.connectedComponents(area.astype(np.uint8), connectivity=4)[0] == 2, "one piece"
+            n_apart += len(fits) > len(inside)
+    assert n_apart, "some photo has fitting regions elsewhere"
+
+
+def test_a_picture_is_small_upright_tagged_and_says_nothing_else(own: Index, tmp_path: Path) -> None:
+    path = tmp_path / "turned.jpg"
+    pixels = np.zeros((200, 900, 3), np.uint8)
+    pixels[:, :450, 0] = 255
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    exif[0x010E] = "secret"
+    Image.fromarray(pixels).save(path, exif=exif)
+    file = PhotoFile(path, 1, 1)
+    content = Pictures().draw(file, 480)
+    image = Image.open(BytesIO(content))
+    assert image.size == (107, 480)
+    assert np.asarray(image)[0, 50, 0] > 200
+    assert b"secret" not in content
+    assert file.tag(480) != file.tag(1600)
+    assert file.tag(480) != PhotoFile(path, 2, 1).tag(480)
+
+
+def test_an_unchanged_picture_is_not_sent_again(client: httpx.Client) -> None:
+    first = client.get("/api/photos/1/picture.jpg")
+    again = client.get("/api/photos/1/picture.jpg", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert client.get("/api/photos/1/picture.jpg", headers={"if-none-match": '"x"'}).content == first.content
+
+
+def test_pictures_kept_in_memory_stay_within_their_limit(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = open_index(made.folder)
+    files = [locate_photo(index, photo) for photo in range(6)]
+    one = len(Pictures().draw(files[0], 480))
+    pictures = Pictures(largest=3 * one)
+    for file in files:
+        pictures.draw(file, 480)
+    assert 0 < pictures._n_bytes == sum(map(len, pictures._kept.values())) <= 3 * one
+    monkeypatch.setattr(Pictures, "_read", lambda *_: pytest.fail("the last one was kept"))
+    pictures.draw(files[-1], 480)
+
+
+def test_a_link_out_of_the_collection_is_not_followed(own: Index, made: Made, tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    shutil.copytree(made.photos, photos)
+    manifest = own.folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(str(made.photos), str(photos)))
+    first, second = own.list_photos(n=2)
+    assert locate_photo(own, second.photo).path == photos.resolve() / second.path
+    (photos / first.path).unlink()
+    (photos / first.path).symlink_to(made.other)
+    with pytest.raises(NotServedError, match="outside"):
+        locate_photo(own, first.photo)
+    (photos / first.path).unlink()
+    (photos / first.path).symlink_to(photos / second.path)
+    assert locate_photo(own, first.photo).path == (photos / second.path).resolve()
+    os.unlink(photos / first.path)
+    with serve_in_thread(own) as address:
+        answer = httpx.get(f"{address}/api/photos/{first.photo}/picture.jpg", trust_env=False)
+    assert (answer.status_code, answer.json()["detail"]) == (404, f"the file of photo {first.photo} is gone")
+
+
+def test_a_sent_photo_is_told_as_if_it_were_in_the_index(client: httpx.Client, made: Made) -> None:
+    index = open_index(made.folder)
+    path = index.path(4)
+    sent = client.post("/api/annotate", content=path.read_bytes()).json()
+    stored = client.get("/api/photos/4").json()
+    assert sent["objects"] == [{**one, "score": pytest.approx(one["score"], abs=1e-4)} for one in stored["objects"]]
+    assert [one["outline"] for one in sent["regions"]] == [one["outline"] for one in stored["regions"]]
+    mask = client.post("/api/annotate/mask.png", content=path.read_bytes())
+    stored_mask = client.get("/api/photos/4/mask.png")
+    np.testing.assert_array_equal(Image.open(BytesIO(mask.content)), Image.open(BytesIO(stored_mask.content)))
+
+
+def test_too_many_pixels_are_refused_before_they_are_decoded(client: httpx.Client) -> None:
+    stream = BytesIO()
+    Image.new("1", (8000, 8000)).save(stream, "PNG")
+    answer = client.post("/api/annotate", content=stream.getvalue())
+    assert answer.status_code == 422
+    assert "60,000,000 pixels" in answer.json()["detail"]
+
+
+def test_those_who_would_wait_too_long_are_sent_away(own: Index, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, inside = threading.Event(), threading.Semaphore(0)
+    running: list[int] = []
+
+    def look(self: uploads.Annotator, content: bytes) -> None:
+        running.append(1)
+        assert len(running) == 1, "one at a time"
+        inside.release()
+        gate.wait(30)
+        running.pop()
+        raise uploads.busy("looked")
+
+    monkeypatch.setattr(uploads.Annotator, "look", look)
+    answers: list[httpx.Response] = []
+    with serve_in_thread(own) as address:
+
+        def send() -> None:
+            answers.append(httpx.post(f"{address}/api/annotate", content=b"x", timeout=60, trust_env=False))
+
+        waiting = [threading.Thread(target=send) for _ in range(uploads.WAITING + 4)]
+        for thread in waiting:
+            thread.start()
+        assert inside.acquire(timeout=30)
+        while len(answers) < 3:
+            gate.wait(0.01)
+        assert all(answer.status_code == 429 and answer.headers["retry-after"] for answer in answers)
+        assert all("waiting already" in answer.json()["detail"] for answer in answers)
+        gate.set()
+        for thread in waiting:
+            thread.join()
+    assert sorted(answer.json()["detail"] for answer in answers)[:5] == ["looked"] * 5
+
+
+def test_nothing_that_is_sent_is_written(client: httpx.Client, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    real = os.open
+
+    def watch(path: str, flags: int, *rest: int, **more: int) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            opened.append(str(path))
+        return real(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", watch)
+    monkeypatch.setattr("builtins.open", lambda *arguments, **_: pytest.fail(f"opened {arguments}"))
+    assert client.post("/api/annotate", content=made.other.read_bytes()).status_code == 200
+    assert opened == []
