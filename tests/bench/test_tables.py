@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 import pytest
 
-from tagsight.bench.methods import Entry, find_entry, make_method, teach
+from tagsight.bench.methods import Entry, find_entry, make_method
 from tagsight.bench.predicted_tags import pool_features, predict_objects
 from tagsight.bench.query_lists import QueryLists
 from tagsight.bench.tables import (
@@ -123,13 +123,9 @@ def test_pooled_features_weigh_regions_by_area() -> None:
 class Taught(Plain):
     """Keeps what it is taught by."""
 
-    def __init__(self, strength: float = 1.0):
-        self.strength = strength
-
-    def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, truth: object = None, *, seed: int = 0) -> Self:
+    def __init__(self, truth: object = None, *, strength: float = 1.0):
         self.truth = truth
-        self.seed = seed
-        return self
+        self.strength = strength
 
 
 def test_strong_methods_get_their_truth_and_weak_ones_do_not() -> None:
@@ -137,11 +133,11 @@ def test_strong_methods_get_their_truth_and_weak_ones_do_not() -> None:
     place = f"{__name__}:Taught"
     for taught_by, truth in (("tags", None), ("boxes", sample.instances), ("masks", sample.masks)):
         entry = Entry(place, {"strength": 2.0}, taught_by)  # type: ignore[arg-type]
-        method = teach(make_method("x", entry), entry, sample, seed=3)
-        assert (method.truth, method.strength, method.seed) == (truth, 2.0, 3)  # type: ignore[attr-defined]
+        method = make_method("x", entry, sample)
+        assert (method.truth, method.strength) == (truth, 2.0)  # type: ignore[attr-defined]
 
 
 def test_a_method_that_is_not_there_is_named() -> None:
     for place in ("no.such.module:A", f"{__name__}:Nothing"):
         with pytest.raises(InputError, match="cannot be imported"):
-            make_method("x", find_entry(place))
+            make_method("x", find_entry(place), make_trial().learn)

@@ -19,10 +19,11 @@ LABELS = np.array([[0, 0, 1, 2, 3, 3], [0, 4, 4, 4, 4, 3]], np.int32)
 EDGES = measure_adjacency(LABELS)
 PHOTO = DescribedPhoto(np.zeros((5, 1)), LABELS, EDGES.edges, EDGES.boundary, (12, 6))
 POSTERIOR = RegionPosterior(  # horse horse car horse nothing: the horse on the right is detached
-    objects=np.array([[0.6, 0.1], [0.9, 0.2], [0.1, 0.7], [0.8, 0.1], [0.4, 0.3]]),
+    objects=np.array([[0.6, 0.1], [0.8, 0.2], [0.1, 0.7], [0.8, 0.1], [0.3, 0.2]]),
     attributes=np.array([[0.9, 0.9], [0.2, 0.6], [0.5, 0.4], [0.9, 0.8], [0.9, 0.9]]),
     free=np.zeros((5, 0)),
     weight=np.zeros(4),
+    photo=np.array([0.95, 0.85]),
 )
 
 

@@ -43,8 +43,8 @@ def test_a_vector_is_a_fisher_block_and_a_colour_block(codebook, photo, ragged_l
     assert vectors.shape == (9, 1024)
     assert vectors.dtype == np.float32
     lengths = np.linalg.norm(vectors[:, :512], axis=1)
-    np.testing.assert_allclose(lengths, classic.FISHER_WEIGHT, rtol=1e-5)
-    expected = classic.COLOUR_WEIGHT * np.sqrt(count_colours(photo, ragged_labels))
+    np.testing.assert_allclose(lengths, 1.0, rtol=1e-5)
+    expected = np.sqrt(count_colours(photo, ragged_labels))
     np.testing.assert_allclose(vectors[:, 512:], expected, rtol=1e-6)
 
 
@@ -59,7 +59,7 @@ def test_the_fisher_block_counts_descriptors_by_the_pixels_of_their_cells(codebo
     expected = project(encode_regions(local, every_scale, codebook.mixture), codebook.fisher)
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     vectors = describe_regions(photo, ragged_labels, codebook)
-    np.testing.assert_allclose(vectors[:, :512], classic.FISHER_WEIGHT * expected, atol=1e-3)
+    np.testing.assert_allclose(vectors[:, :512], expected, atol=1e-3)
 
 
 def test_regions_of_one_texture_are_closer_than_those_of_two(codebook):

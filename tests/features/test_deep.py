@@ -4,35 +4,38 @@ import pytest
 from tagsight.errors import InputError
 from tagsight.features.backbone import Backbone
 from tagsight.features.colour import count_colours
-from tagsight.features.deep import DeepSettings, describe_regions
+from tagsight.features.deep import DeepSettings, MapUse, describe_regions, list_blocks
 from tagsight.features.pooling import pool_map, weigh_cells
+from tagsight.features.views import Block
 
 
-def test_a_vector_is_its_weighted_unit_blocks_side_by_side(backbone, photo, ragged_labels):
-    settings = DeepSettings(maps=(("head", 2.0), ("s16", 0.25)), colour_weight=0.75)
+def test_a_vector_is_its_pooled_maps_and_colours_side_by_side(backbone, photo, ragged_labels):
+    settings = DeepSettings(maps=(MapUse("head", zoom=0.7), MapUse("s16")), colour_weight=0.75)
     vectors = describe_regions(photo, ragged_labels, backbone, settings=settings)
     assert vectors.shape == (9, 1280 + 112 + 512)
     assert vectors.dtype == np.float32
     blocks = np.split(vectors, [1280, 1392], axis=1)
-    for block, weight in zip(blocks, (2.0, 0.25, 0.75), strict=True):
-        np.testing.assert_allclose(np.linalg.norm(block, axis=1), weight, rtol=1e-5)
-    s16 = backbone.maps(photo, ("s16",))[0].values
-    pooled = pool_map(s16, weigh_cells(ragged_labels, *s16.shape[1:]))
-    for row, vector in zip(blocks[1], pooled, strict=True):
-        np.testing.assert_allclose(row, 0.25 * vector / np.linalg.norm(vector), rtol=1e-5)
-    np.testing.assert_allclose((blocks[2] / 0.75) ** 2, count_colours(photo, ragged_labels), atol=1e-6)
+    for block, name, zoom in zip(blocks, ("head", "s16"), (0.7, 1.0), strict=False):
+        values = backbone.maps(photo, (name,), zoom=zoom)[0].values
+        np.testing.assert_allclose(block, pool_map(values, weigh_cells(ragged_labels, *values.shape[1:])), rtol=1e-5)
+    np.testing.assert_allclose(blocks[2] ** 2, count_colours(photo, ragged_labels), atol=1e-6)
+    assert list_blocks(backbone, settings) == (Block(1280, 1.0, 1.0), Block(112, 1.0, 1.0), Block(512, 0.75, 0.75))
+
+
+def test_a_map_seen_smaller_has_fewer_cells(backbone, photo):
+    near, far = (backbone.maps(photo, ("head",), zoom=zoom)[0].values for zoom in (1.0, 0.4))
+    assert far.shape[1] < near.shape[1]
 
 
 def test_settings_reach_pooling_and_colour(backbone, photo, ragged_labels):
-    settings = DeepSettings(maps=(("s32", 1.0),), interpolation="nearest", colour_bins=3, colour_soft=False)
+    settings = DeepSettings(maps=(MapUse("s32"),), interpolation="nearest", colour_bins=3, colour_soft=False)
     vectors = describe_regions(photo, ragged_labels, backbone, settings=settings)
     assert vectors.shape == (9, 320 + 27)
     s32 = backbone.maps(photo, ("s32",))[0].values
     pooled = pool_map(s32, weigh_cells(ragged_labels, *s32.shape[1:], interpolation="nearest"))
-    expected = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
-    np.testing.assert_allclose(vectors[:, :320], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(vectors[:, :320], pooled, rtol=1e-5, atol=1e-6)
     hard = count_colours(photo, ragged_labels, bins=3, soft=False)
-    np.testing.assert_allclose(vectors[:, 320:], 0.5 * np.sqrt(hard), rtol=1e-5)
+    np.testing.assert_allclose(vectors[:, 320:], np.sqrt(hard), rtol=1e-5)
 
 
 def test_same_input_same_bytes(backbone, cache, photo, ragged_labels):
@@ -57,11 +60,11 @@ def test_a_black_photo_has_finite_vectors(backbone):
 
 def test_an_unknown_backbone_gets_all_its_maps(backbone):
     settings = DeepSettings.for_every_map(backbone)
-    assert settings.maps == (("s16", 1.0), ("s32", 1.0), ("head", 1.0))
+    assert settings.maps == (MapUse("s16"), MapUse("s32"), MapUse("head"))
 
 
 def test_what_does_not_fit_is_refused(backbone, photo, ragged_labels):
     with pytest.raises(InputError, match=r"\(60, 90, 3\) and labels \(60, 89\)"):
         describe_regions(photo, ragged_labels[:, 1:], backbone)
     with pytest.raises(InputError, match="gives the maps s16, s32, head"):
-        describe_regions(photo, ragged_labels, backbone, settings=DeepSettings(maps=(("s64", 1.0),)))
+        describe_regions(photo, ragged_labels, backbone, settings=DeepSettings(maps=(MapUse("s64"),)))

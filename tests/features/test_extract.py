@@ -13,6 +13,7 @@ from tagsight.features.cache import FeatureCache
 from tagsight.features.described import DescribedPhoto, describe_photo, pack, unpack
 from tagsight.features.describer import Recipe
 from tagsight.features.extract import extract
+from tagsight.features.views import Block
 from tagsight.types import Array
 
 
@@ -20,6 +21,7 @@ class MeanColour:
     """A describer that needs no network."""
 
     fingerprint = "mean colour"
+    blocks = (Block(3, 1.0, 1.0),)
 
     def describe(self, pixels: Array, labels: Array) -> Array:
         n = np.bincount(labels.ravel())

@@ -15,10 +15,11 @@ from tagsight.trained import RegionPosterior, TrainedModel
 LABELS = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.int32)
 PHOTO = DescribedPhoto(np.zeros((3, 1)), LABELS, np.array([[0, 1]]), np.ones(1), (8, 4))
 POSTERIOR = RegionPosterior(
-    objects=np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.3]]),
+    objects=np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.1]]),
     attributes=np.array([[0.1, 0.7, 0.3], [0.9, 0.2, 0.6], [0.5, 0.5, 0.5]]),
     free=np.zeros((3, 0)),
     weight=np.zeros(5),
+    photo=np.array([0.95, 0.85]),
 )
 
 
@@ -31,14 +32,14 @@ def model() -> TrainedModel:
 
 def test_objects_come_by_probability_each_with_its_own_attributes(model: TrainedModel) -> None:
     horse, car = annotate_photo(model, PHOTO, POSTERIOR, n_attributes=2)
-    assert (horse.name, horse.score, horse.region) == ("horse", 0.9, 0)
+    assert (horse.name, horse.score, horse.region) == ("horse", 0.95, 0)
     assert [a.name for a in horse.attributes] == ["furry", "brown"]
-    assert (car.name, car.score, car.region) == ("car", 0.8, 1)
+    assert (car.name, car.score, car.region) == ("car", 0.85, 1)
     assert [a.name for a in car.attributes] == ["shiny", "brown"]
 
 
 def test_the_threshold_leaves_out_objects_and_attributes(model: TrainedModel) -> None:
-    (horse,) = annotate_photo(model, PHOTO, POSTERIOR, threshold=0.85)
+    (horse,) = annotate_photo(model, PHOTO, POSTERIOR, threshold=0.9)
     assert (horse.name, horse.attributes) == ("horse", ())
 
 
@@ -69,7 +70,7 @@ def test_segments_have_the_size_of_the_photo_and_background_below_the_threshold(
 
 
 def test_refined_segments_are_the_same_where_photo_and_regions_agree() -> None:
-    sure = POSTERIOR._replace(objects=np.array([[0.99, 0.1], [0.0, 0.99], [0.99, 0.0]]))
+    sure = POSTERIOR._replace(objects=np.array([[0.99, 0.01], [0.0, 0.99], [0.99, 0.0]]))
     striped = np.full((2, 4, 3), 90, np.uint8)
     striped[:, 2:] = 220
     mask = refine_objects(PHOTO, sure, striped, threshold=0.01)

@@ -1,7 +1,7 @@
 """The methods that can be benched, in the open.
 
 A method is a class that follows `evaluation.method.Method`, named by its place, `module:Class`, and made with
-`parameters`. One that is taught by more than tags takes it as the third argument of `fit`: the `Instances` of each
+`parameters`. One that is taught by more than tags takes it as its first argument: the `Instances` of each
 photo for boxes, its label map for masks. A class outside this table is benched by its place, with tags alone.
 """
 
@@ -64,16 +64,12 @@ def find_entry(name: str) -> Entry:
     raise InputError(f"there is no method {name!r}; choose one of {', '.join(known)}, or give module:Class")
 
 
-def make_method(name: str, entry: Entry) -> Method:
-    """The method before it has learned anything."""
+def make_method(name: str, entry: Entry, sample: Sample) -> Method:
+    """The method before it has learned anything, given what it may know of the sample beside its tags."""
+    truth = {"tags": (), "boxes": (sample.instances,), "masks": (sample.masks,)}[entry.taught_by]
     module, _, attribute = entry.place.partition(":")
     try:
-        return getattr(import_module(module), attribute)(**entry.parameters)
+        maker = getattr(import_module(module), attribute)
     except (ModuleNotFoundError, AttributeError) as problem:
         raise InputError(f"method {name!r} should be {entry.place}, which cannot be imported: {problem}") from problem
-
-
-def teach(method: Method, entry: Entry, sample: Sample, *, seed: int) -> Method:
-    """The method, fitted to what it may know of the sample."""
-    truth = {"tags": (), "boxes": (sample.instances,), "masks": (sample.masks,)}[entry.taught_by]
-    return method.fit(sample.photos, sample.tags, *truth, seed=seed)
+    return maker(*truth, **entry.parameters)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from tagsight.bench.methods import find_entry, make_method, teach
+from tagsight.bench.methods import find_entry, make_method
 from tagsight.bench.trial import DescribedSource, Trial, pose_trial
 from tagsight.data.photo import read_photo
 from tagsight.data.synthetic.palette import make_voc_palette
@@ -71,7 +71,7 @@ def tint_labels(pixels: Array, mask: Array) -> Array:
 
 def _outline(trial: Trial, picture: Picture, photos: list[int], seed: int) -> list[Array]:
     entry = find_entry(picture.method)
-    method = teach(make_method(picture.method, entry), entry, trial.learn, seed=seed)
+    method = make_method(picture.method, entry, trial.learn).fit(trial.learn.photos, trial.learn.tags, seed=seed)
     chosen = [trial.judge.photos[photo] for photo in photos]
     return [paint_labels(photo, seen.outline) for photo, seen in zip(chosen, method.look(chosen), strict=True)]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tagsight.bench.cells import is_done, place_cell, write_cell
 from tagsight.bench.collections import COLLECTIONS
 from tagsight.bench.machine import describe_machine
-from tagsight.bench.methods import find_entry, make_method, teach
+from tagsight.bench.methods import find_entry, make_method
 from tagsight.bench.plan import Cell, Fit, Request, plan_cells
 from tagsight.bench.query_lists import COUNT, SEED, QueryLists, draw_lists, read_lists
 from tagsight.bench.sources.source import SHARE, SPLIT_SEED, Source, hold_out
@@ -57,9 +57,9 @@ def run_bench(
 
 def _measure(fit: Fit, cells: list[Cell], trial: Trial, places: Places) -> Iterator[Path]:
     entry = find_entry(fit.method)
-    method = make_method(fit.method, entry)
+    method = make_method(fit.method, entry, trial.learn)
     start = time.perf_counter()
-    method = teach(method, entry, trial.learn, seed=fit.seed)
+    method = method.fit(trial.learn.photos, trial.learn.tags, seed=fit.seed)
     fit_seconds = time.perf_counter() - start
     asks = any(cell.table == "queries" for cell in cells)
     queries = _ask(fit, trial, places) if asks else QueryLists((), ())
