@@ -19,7 +19,7 @@ from tagsight.progress import Report, stay_silent
 from tagsight.readout.learn import Readout, learn_readout
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
-from tagsight.trained import stack_photos
+from tagsight.trained import Stacked, stack_photos
 from tagsight.types import Array
 
 LENGTH = 256  # of a region's vector after projection
@@ -108,12 +108,31 @@ def _teach(
     report: Report,
     stage: str,
 ) -> _Taught:
-    """The model, its log-odds in the photos it learned from, and the readers taught by them."""
+    """The model, its log-odds in the photos it learned from, and the readers taught by a model of objects alone.
+
+    With attributes to explain what objects look like, objects are switched off where the attributes suffice, and are
+    located worse; so the readers learn from a model that has none.
+    """
     stacked = stack_photos(photos, views, projection)
-    both = np.hstack(tags)
+    model, log_odds = _fit_model(stacked, np.hstack(tags), tags.attributes.shape[1], options, report, stage)
+    readout = None
+    if options.readout:
+        located = log_odds
+        if tags.attributes.shape[1]:
+            _, located = _fit_model(stacked, tags.objects, 0, options, report, f"{stage} where objects are")
+        regions = Regions(photos, views, stacked.X)
+        readout = learn_readout(regions, tags, located[:, : tags.objects.shape[1]])
+    learned: Learned = model._learned
+    return _Taught(learned, readout, log_odds, tuple(model.bound_))
+
+
+def _fit_model(
+    stacked: Stacked, tags: Array, n_attributes: int, options: FitOptions, report: Report, stage: str
+) -> tuple[StackedIBP, Array]:
+    """A fitted model, and its log-odds (N, K) of the regions under the tags."""
     model = StackedIBP(
-        tags.objects.shape[1],
-        tags.attributes.shape[1],
+        tags.shape[1] - n_attributes,
+        n_attributes,
         options.n_free,
         coupling=options.coupling,
         affinity=options.affinity,
@@ -124,20 +143,14 @@ def _teach(
         warnings.simplefilter("ignore", ConvergenceWarning)  # the report shows the bound's curve
         model.fit(
             stacked.X,
-            both,
+            tags,
             groups=stacked.groups,
             edges=stacked.edges.pairs,
             edge_weights=stacked.edges.weight,
             on_sweep=lambda sweep: report(stage, sweep.number, model.max_sweeps),
         )
-    learned: Learned = model._learned
-    allowed = np.hstack([both, np.ones((len(both), options.n_free), np.uint8)])
-    log_odds = infer_photos(learned, NewPhotos(*stacked, allowed)).log_odds
-    readout = None
-    if options.readout:
-        regions = Regions(photos, views, stacked.X)
-        readout = learn_readout(regions, tags, log_odds[:, : tags.objects.shape[1]])
-    return _Taught(learned, readout, log_odds, tuple(model.bound_))
+    allowed = np.hstack([tags, np.ones((len(tags), options.n_free), np.uint8)])
+    return model, infer_photos(model._learned, NewPhotos(*stacked, allowed)).log_odds
 
 
 def _calibrate(

@@ -1,0 +1,42 @@
+"""Our model, whole and pure, on a planted collection; the same answer whatever the threads."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from threadpoolctl import threadpool_limits
+
+from tagsight.bench.ours import StackedIBPMethod
+from tests.baselines.planted import Verdict, World, draw_world, judge
+
+
+@pytest.fixture(scope="module")
+def worlds() -> tuple[World, World]:
+    return draw_world(120, seed=0), draw_world(60, seed=1)
+
+
+@pytest.fixture(scope="module")
+def whole(worlds: tuple[World, World]) -> StackedIBPMethod:
+    learn, _ = worlds
+    return StackedIBPMethod(n_free=4).fit(learn.photos, learn.tags, seed=0)
+
+
+def test_objects_are_outlined_and_attributes_bound(whole: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    verdict = judge(whole, worlds[1])
+    least = Verdict(outline=0.9, location=0.98, binding=0.85, photo=0.98, boxes=0.85)
+    assert all(got >= wanted for got, wanted in zip(verdict, least, strict=True)), verdict
+
+
+def test_the_papers_model_answers_by_its_posterior(worlds: tuple[World, World]) -> None:
+    learn, test = worlds
+    pure = StackedIBPMethod(preset="ws-mrf-sibp", n_free=4).fit(learn.photos, learn.tags, seed=0)
+    verdict = judge(pure, test)
+    assert verdict.location >= 0.9, verdict
+    assert verdict.photo >= 0.9, verdict
+
+
+def test_threads_of_blas_change_nothing(whole: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    learn, test = worlds
+    with threadpool_limits(2, user_api="blas"):
+        again = StackedIBPMethod(n_free=4).fit(learn.photos, learn.tags, seed=0)
+    one, two = (np.concatenate([seen.objects for seen in method.look(test.photos)]) for method in (whole, again))
+    assert_array_equal(one, two)

@@ -1,0 +1,42 @@
+"""Linear classifiers against scikit-learn's, and against their own definition."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LogisticRegression
+
+from tagsight.readout.regression import fit_logistic, fit_softmax
+
+
+@pytest.fixture
+def data() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5)).astype(np.float32)
+    labels = (X @ rng.normal(size=(5, 3)) + 0.5 * rng.normal(size=(300, 3))).argmax(axis=1)
+    return X, labels
+
+
+def test_softmax_regression_is_scikit_learns(data: tuple[np.ndarray, np.ndarray]) -> None:
+    X, labels = data
+    ours = fit_softmax(X, np.eye(3)[labels], np.ones(300), strength=0.1, rounds=500)
+    theirs = LogisticRegression(C=0.1, tol=1e-8, max_iter=2000).fit(X, labels)
+    assert_allclose(ours.weights.T, theirs.coef_, atol=2e-3)
+
+
+def test_logistic_regression_is_scikit_learns_column_by_column(data: tuple[np.ndarray, np.ndarray]) -> None:
+    X, labels = data
+    weight = np.random.default_rng(1).random((300, 1)) + 0.5
+    ours = fit_logistic(X, np.eye(3)[labels], weight, strength=0.3, rounds=500)
+    for k in range(3):
+        theirs = LogisticRegression(C=0.3, tol=1e-8, max_iter=2000).fit(X, labels == k, weight.ravel())
+        assert_allclose(ours.weights[:, k], theirs.coef_[0], atol=2e-3)
+        assert_allclose(ours.offset[k], theirs.intercept_[0], atol=2e-3)
+
+
+def test_a_soft_target_is_so_many_copies_of_each_hard_one(data: tuple[np.ndarray, np.ndarray]) -> None:
+    X, labels = data
+    soft = 0.75 * np.eye(3)[labels] + 0.25 * np.eye(3)[(labels + 1) % 3]
+    ours = fit_softmax(X, soft, np.full(300, 4.0), strength=0.1, rounds=500)
+    copies = np.concatenate([labels, labels, labels, (labels + 1) % 3])
+    theirs = LogisticRegression(C=0.1, tol=1e-8, max_iter=2000).fit(np.tile(X, (4, 1)), copies)
+    assert_allclose(ours.weights.T, theirs.coef_, atol=2e-3)
