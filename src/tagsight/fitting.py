@@ -20,7 +20,7 @@ from tagsight.readout.learn import Readout, learn_readout
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
 from tagsight.trained import Stacked, stack_photos
-from tagsight.types import Array
+from tagsight.types import Array, Ints
 
 LENGTH = 256  # of a region's vector after projection
 SAMPLE = 20_000  # regions that views and projection are learned from
@@ -167,20 +167,27 @@ def _calibrate(
     """
     stacked = stack_photos(photos, views, projection)
     bias = 0.0
+    somewhere = np.ones(len(stacked.X), bool)  # attributes are of objects: not asked of the background
     if taught.readout:
         regions = Regions(photos, views, stacked.X)
         bias = float(np.quantile(read_regions(regions, taught.readout).margin, taught.readout.background))
         reading = read_regions(regions, taught.readout._replace(bias=bias))
-        log_odds = np.hstack([reading.objects, reading.attributes])
+        objects, attributes, somewhere = reading.objects, reading.attributes, reading.margin > 0
     else:
         factors = taught.learned.settings.factors
         allowed = np.ones((len(photos), factors.total), np.uint8)
-        log_odds = infer_photos(taught.learned, NewPhotos(*stacked, allowed)).log_odds[:, : factors.tagged]
-    strongest = np.full((len(photos), log_odds.shape[1]), -np.inf)
-    np.maximum.at(strongest, stacked.groups, log_odds)
-    objects, attributes = np.hsplit(strongest, [tags.objects.shape[1]])
+        log_odds = infer_photos(taught.learned, NewPhotos(*stacked, allowed)).log_odds
+        objects, attributes, _ = np.hsplit(log_odds, [factors.objects, factors.tagged])
     return (
         bias,
-        fit_calibration(objects.ravel(), tags.objects.ravel()),
-        fit_calibration(attributes.ravel(), tags.attributes.ravel()),
+        _compare(objects, stacked.groups, tags.objects),
+        _compare(attributes[somewhere], stacked.groups[somewhere], tags.attributes),
     )
+
+
+def _compare(log_odds: Array, groups: Ints, tags: Array) -> Calibration:
+    """Calibrate the strongest log-odds of each photo that has any."""
+    strongest = np.full(tags.shape, -np.inf)
+    np.maximum.at(strongest, groups, log_odds)
+    asked = np.unique(groups)
+    return fit_calibration(strongest[asked].ravel(), tags[asked].ravel())

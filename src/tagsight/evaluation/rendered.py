@@ -11,7 +11,7 @@ from tagsight.features.described import DescribedPhoto
 from tagsight.tasks.annotate import describe_object
 from tagsight.tasks.segment import segment_objects
 from tagsight.trained import RegionPosterior, TrainedModel
-from tagsight.types import Array, Floats, Ints
+from tagsight.types import Floats, Ints
 
 
 class Look(NamedTuple):
@@ -80,17 +80,22 @@ def judge_binding(model: TrainedModel, look: Look, hidden: str) -> list[bool]:
 
 
 def correlate_hidden(folder: Path, hidden: str, looks: list[Look]) -> Floats:
-    """(K_b,) correlation over regions of each free factor with 'more than half of it has the hidden attribute'."""
-    has_it: list[Array] = []
+    """(K_b,) correlation over objects of each free factor's mean in the object's regions with its having the attribute.
+
+    A region belongs to the object that covers more than half of it; an object without such a region does not count.
+    """
+    level: list[Floats] = []
+    has_it: list[bool] = []
     for look in looks:
-        carriers = [
-            rank for rank, instance in enumerate(look.truth.instances, start=1) if hidden in instance.attributes
-        ]
-        pixels = np.isin(read_instances(folder, look.truth), carriers)
+        pixels = read_instances(folder, look.truth)
         labels = look.photo.labels.ravel()
-        has_it.append(np.bincount(labels, pixels.ravel()) > 0.5 * np.bincount(labels))
-    free = np.concatenate([look.posterior.free for look in looks])
-    real = np.concatenate(has_it).astype(np.float64)
+        for rank, instance in enumerate(look.truth.instances, start=1):
+            share = np.bincount(labels, (pixels == rank).ravel()) / np.bincount(labels)
+            mine = np.where(share > 0.5, look.photo.area, 0.0)
+            if mine.any():
+                level.append(mine @ look.posterior.free / mine.sum())
+                has_it.append(hidden in instance.attributes)
+    free, real = np.array(level), np.array(has_it, np.float64)
     spread = free.std(axis=0) * real.std()
     covariance = ((free - free.mean(axis=0)) * (real - real.mean())[:, None]).mean(axis=0)
     return np.divide(covariance, spread, out=np.zeros(free.shape[1]), where=spread > 1e-9)

@@ -66,7 +66,7 @@ def list_blocks(backbone: Backbone, settings: DeepSettings = DEFAULTS) -> tuple[
     uses = zip(maps, settings.maps, strict=True)
     return (
         *(Block(len(seen.values), use.direction_weight, use.strength_weight) for seen, use in uses),
-        Block(settings.colour_bins**3, settings.colour_weight, settings.colour_weight),
+        Block(settings.colour_bins**3, settings.colour_weight, 1.0),
     )
 
 

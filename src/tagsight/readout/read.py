@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
 from tagsight.readout.kinship import spread_scores
 from tagsight.readout.learn import Readout
 from tagsight.readout.regions import Regions
-from tagsight.types import Floats
+from tagsight.types import Array, Floats
 
 GATE = 0.5  # weight of the photo's own doubt about an object
 
@@ -33,15 +33,26 @@ class Reading(NamedTuple):
 
 
 def read_regions(regions: Regions, readout: Readout) -> Reading:
-    """What the readers say, less what the photo as a whole doubts, shared among kin."""
+    """What the readers say: objects less what the photo doubts and shared among kin, attributes by object."""
     scores = readout.objects.score(regions.X)
     scores[:, 0] += readout.bias
     photo = readout.cue.score(regions.pool_photos())
-    n_objects = scores.shape[1] - 1
-    settled = np.empty(scores.shape)
+    classes = np.empty(scores.shape)
     attributes = np.empty((len(scores), readout.attributes.weights.shape[1]))
     for (rows, area, strengths), doubt in zip(regions.each_photo(), np.minimum(photo, 0.0), strict=True):
-        own = np.hstack([scores[rows, :1], scores[rows, 1:] + GATE * doubt, readout.attributes.score(strengths)])
-        shared = spread_scores(own, regions.X[rows], area, readout.kinship)
-        settled[rows], attributes[rows] = shared[:, : n_objects + 1], shared[:, n_objects + 1 :]
-    return Reading(settled, attributes, photo)
+        own = np.hstack([scores[rows, :1], scores[rows, 1:] + GATE * doubt])
+        classes[rows] = spread_scores(own, regions.X[rows], area, readout.kinship)
+        share = softmax(classes[rows], axis=1)[:, 1:]
+        attributes[rows] = share_attributes(readout.attributes.score(strengths), share, area)
+    return Reading(classes, attributes, photo)
+
+
+def share_attributes(own: Array, share: Floats, area: Floats) -> Floats:
+    """(R, K_a) log-odds of the attributes of each region: those of the objects it may be.
+
+    An object o has the mean of its regions' `own` log-odds (R, K_a), A_o = sum_j p_jo area_j own_j / sum_j p_jo area_j
+    with p (R, K_o) the objects' share of each region; a region has sum_o p_jo A_o + (1 - sum_o p_jo) own_j.
+    """
+    weight = share * area[:, None]
+    of_object = weight.T @ own / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)[:, None]
+    return share @ of_object + (1.0 - share.sum(axis=1, keepdims=True)) * own
