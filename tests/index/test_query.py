@@ -65,7 +65,7 @@ def test_reading(text: str, things: tuple[tuple[int, ...], ...], without: tuple[
     ],
 )
 def test_the_longest_tag_wins_unless_it_is_taken_apart(
-    text: str, things: tuple[int, ...], without: tuple[int, ...]
+    text: str, things: tuple[tuple[int, ...], ...], without: tuple[int, ...]
 ) -> None:
     words = make_words(NO_PARTS._replace(objects=("sea", "lion", "sea lion", "sealion"), attributes=()), {})
     assert parse_query(text, words) == Query(things, without)
