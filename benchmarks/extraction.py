@@ -2,9 +2,9 @@
 
     python benchmarks/extraction.py --data DIR
 
-For each photo and input size, in turn: the forward on the resized pixels alone, then the whole description
-(resize, normalise, forward, pooling, colour) with regions given as a grid of 80 cells. Taking turns photo by
-photo keeps a busy machine from favouring either. The median over photos is what counts.
+For each photo and input size, in turn: the forwards on the resized pixels alone (one for each zoom of the settings),
+then the whole description (resize, normalise, forwards, pooling, colour) with regions given as a grid of 80 cells.
+Taking turns photo by photo keeps a busy machine from favouring either. The median over photos is what counts.
 """
 
 import argparse
@@ -78,13 +78,14 @@ def measure(backbone: Backbone, photos: list[Array]) -> dict[str, Any]:
     """Medians in milliseconds; the first photo warms up and is not counted."""
     forward, whole = [], []
     stages: dict[str, list[float]] = {"resize_and_normalise": [], "pooling": [], "colour": []}
+    names = {zoom: tuple(use.name for use in DEFAULTS.maps if use.zoom == zoom) for _, _, _, zoom in DEFAULTS.maps}
     for photo in photos[:1] + photos:
         labels = make_grid(*photo.shape[:2])
-        tensor = backbone.prepare(photo)
-        maps, elapsed = clock(lambda t=tensor: backbone.forward(t, backbone.map_names))
+        tensors, resizing = clock(lambda p=photo: {zoom: backbone.prepare(p, zoom=zoom) for zoom in names})
+        maps, elapsed = clock(lambda t=tensors: [m for zoom in names for m in backbone.forward(t[zoom], names[zoom])])
         forward.append(elapsed)
         whole.append(clock(lambda p=photo, r=labels: describe_regions(p, r, backbone))[1])
-        stages["resize_and_normalise"].append(clock(lambda p=photo: backbone.prepare(p))[1])
+        stages["resize_and_normalise"].append(resizing)
         stages["pooling"].append(clock(lambda m=maps, r=labels: pool(m, r))[1])
         stages["colour"].append(clock(lambda p=photo, r=labels: count_colours(p, r))[1])
     forward_ms, whole_ms = median(forward[1:]), median(whole[1:])
@@ -98,9 +99,7 @@ def measure(backbone: Backbone, photos: list[Array]) -> dict[str, Any]:
 
 
 def pool(maps: list[Array], labels: Array) -> list[Array]:
-    s16, s32, head = maps
-    coarse = weigh_cells(labels, *s32.shape[1:])
-    return [pool_map(s16, weigh_cells(labels, *s16.shape[1:])), pool_map(s32, coarse), pool_map(head, coarse)]
+    return [pool_map(values, weigh_cells(labels, *values.shape[1:])) for values in maps]
 
 
 def clock(call: Callable[[], Any]) -> tuple[Any, float]:

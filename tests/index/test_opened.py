@@ -14,6 +14,7 @@ from tagsight.index import open_index
 from tagsight.index import snapshot as snapshot_module
 from tagsight.index.manifest import Manifest, photos_file, regions_file, write_manifest
 from tagsight.index.parts import remove_unused, write_part
+from tagsight.index.schema import to_levels
 
 from .made import NO_PARTS, K, draw_posteriors, make_photo, open_snapshot, put_photos, put_posteriors
 
@@ -95,12 +96,21 @@ def test_a_query_overtaken_by_two_updates_is_asked_again(tmp_path: Path, monkeyp
 
 
 def test_columns_kept_in_memory_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_module, "CACHED", 2 * 40 * 3)
-    snapshot = open_snapshot(tmp_path, put_posteriors(tmp_path, draw_posteriors(0, 40)))
+    monkeypatch.setattr(snapshot_module, "TOPS_KEPT", 2 * 40 * 3)
+    posteriors = draw_posteriors(0, 40)
+    n_regions = sum(map(len, posteriors))
+    monkeypatch.setattr(snapshot_module, "LEVELS_KEPT", 2 * n_regions * 5)
+    snapshot = open_snapshot(tmp_path, put_posteriors(tmp_path, posteriors))
     fresh = {k: snapshot.read_tops([k])[k] for k in range(K)}
     for k in (0, 5, 10, 3):
         assert np.array_equal(snapshot.read_tops([k])[k], fresh[k])
+        assert np.array_equal(
+            snapshot.read_levels([k], np.arange(40)).values[k], to_levels(np.vstack(posteriors)[:, k])
+        )
+    for k in (*range(K), *range(K)):
+        snapshot.read_levels([k], np.arange(40))
     assert len(snapshot._tops) == 3
+    assert len(snapshot._levels) == 5
 
 
 @pytest.mark.parametrize("name", ["with [1] and *?", 'quote\'s "x"', "é ü", "a;drop table x"])

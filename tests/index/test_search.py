@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tagsight.index import search as module
+from tagsight.index import snapshot as snapshot_module
 from tagsight.index.query import Query
 from tagsight.index.search import bound_photos, score_photos, search
 
@@ -30,16 +31,25 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return open_snapshot(folder, put_posteriors(folder, posteriors)), dict(enumerate(posteriors))
 
 
+def keep(patch: pytest.MonkeyPatch, in_memory: bool) -> None:
+    """Let levels stay in memory, or be read from disk each time."""
+    patch.setattr(snapshot_module, "LEVELS_KEPT", 10**6 if in_memory else 0)
+
+
 @settings(deadline=None, max_examples=100)
 @given(
     query=QUERY,
     top=st.sampled_from([1, 2, 3, 5, 45, None]),
     threshold=st.sampled_from([0.0, 0.01, 0.2, 1.0]),
     first=st.integers(1, 4),
+    in_memory=st.booleans(),
 )
-def test_ranking_is_that_of_brute_force(made, query: Query, top: int | None, threshold: float, first: int) -> None:
+def test_ranking_is_that_of_brute_force(
+    made, query: Query, top: int | None, threshold: float, first: int, in_memory: bool
+) -> None:
     snapshot, posteriors = made
     with pytest.MonkeyPatch.context() as patch:
+        keep(patch, in_memory)
         patch.setattr(module, "FIRST", first)
         patch.setattr(module, "GROWTH", 2)
         patch.setattr(module, "BLOCK", 3)
@@ -55,12 +65,12 @@ def test_ranking_is_that_of_brute_force(made, query: Query, top: int | None, thr
 @given(query=QUERY)
 def test_no_score_exceeds_its_bound(made, query: Query) -> None:
     snapshot, _ = made
-    photos, bounds = bound_photos(snapshot, query)
-    if not len(photos):
+    places, bounds = bound_photos(snapshot, query)
+    if not len(places):
         return
-    scored = score_photos(snapshot, query, photos)
+    scored = score_photos(snapshot, query, places)
     order = np.argsort(scored.photos)
-    assert (scored.scores[order] <= bounds[np.argsort(photos)]).all()
+    assert (scored.scores[order] <= bounds[np.argsort(snapshot.photos[places])]).all()
 
 
 def test_equal_scores_rank_by_number_even_if_their_bounds_differ(
@@ -91,24 +101,29 @@ def test_a_search_reads_few_photos(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     snapshot = open_snapshot(tmp_path, put_posteriors(tmp_path, posteriors, per_part=20))
     monkeypatch.setattr(module, "FIRST", 4)
     read: list[int] = []
-    whole = snapshot.read_regions
+    whole = snapshot.read_levels
     monkeypatch.setattr(
-        snapshot, "read_regions", lambda columns, photos: read.append(len(photos)) or whole(columns, photos)
+        snapshot, "read_levels", lambda factors, places: read.append(len(places)) or whole(factors, places)
     )
     hits = search(snapshot, Query(((0, 4),), ()), top=3)
     assert [hit.photo for hit in hits] == [7, 31, 44]
     assert read == [4]
 
 
-def test_photos_that_went_do_not_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_photos_that_went_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: bool) -> None:
+    keep(monkeypatch, in_memory)
     posteriors = draw_posteriors(2, 20)
     manifest = put_posteriors(tmp_path, posteriors, per_part=10)
     first, second = manifest.parts
     manifest = manifest._replace(parts=(first._replace(removed=(0, 3)), second._replace(removed=(19,))))
     query = Query(((1, 5),), ())
-    hits = search(open_snapshot(tmp_path, manifest), query, top=None)
+    snapshot = open_snapshot(tmp_path, manifest)
     left = {number: posterior for number, posterior in enumerate(posteriors) if number not in (0, 3, 19)}
-    assert [hit.photo for hit in hits] == [one.photo for one in search_slowly(left, query)]
+    for _ in range(3):  # from disk, into memory, from memory
+        hits = search(snapshot, query, top=None)
+        assert [(hit.photo, hit.score) for hit in hits] == [one[:2] for one in search_slowly(left, query)]
+    assert bool(len(snapshot._levels)) == in_memory
 
 
 def test_the_region_comes_with_its_box(tmp_path: Path) -> None:

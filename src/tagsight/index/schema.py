@@ -115,3 +115,11 @@ def join_rows(column: pa.ChunkedArray, dtype: np.dtype) -> Joined:
     starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes or [np.empty(0)]))]).astype(np.int64)
     joined = values[0] if len(values) == 1 else np.concatenate(values or [np.empty(0, dtype)])
     return Joined(joined, starts)
+
+
+def gather_rows(joined: Joined, rows: Ints) -> Joined:
+    """The arrays of some rows."""
+    sizes = joined.starts[rows + 1] - joined.starts[rows]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    places = np.arange(starts[-1]) + np.repeat(joined.starts[rows] - starts[:-1], sizes)
+    return Joined(joined.values[places], starts)

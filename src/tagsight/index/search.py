@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagsight.index.query import Query
-from tagsight.index.schema import COORDINATE, LEVEL, LEVELS, join_rows, name_levels
+from tagsight.index.schema import COORDINATE, LEVELS
 from tagsight.index.snapshot import Snapshot
 from tagsight.types import Array, Floats, Ints
 
@@ -65,7 +65,8 @@ def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: floa
     Equals come in order of their numbers.
     """
     top = None if top is None else start + top
-    photos, bounds = bound_photos(snapshot, query)
+    places, bounds = bound_photos(snapshot, query)
+    photos = snapshot.photos[places]
     waiting = bounds >= threshold
     left = np.flatnonzero(waiting)
     best = _no_photos(len(query.things))
@@ -74,7 +75,7 @@ def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: floa
     while len(left):
         now = take_best(bounds, photos, left, min(helping, MOST))
         waiting[now] = False
-        best = merge(best, score_photos(snapshot, query, photos[now]), top, threshold)
+        best = merge(best, score_photos(snapshot, query, places[now]), top, threshold)
         if len(best.photos) == top:
             score, photo = best.scores[-1], best.photos[-1]
             waiting &= (bounds > score) | ((bounds == score) & (photos < photo))
@@ -84,7 +85,7 @@ def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: floa
 
 
 def bound_photos(snapshot: Snapshot, query: Query) -> tuple[Ints, Floats]:
-    """Every photo without the excluded words, and a score it cannot exceed."""
+    """The places of all photos without the excluded words, and scores they cannot exceed."""
     tops = snapshot.read_tops([*(k for thing in query.things for k in thing), *query.without])
     bounds = np.ones(len(snapshot.photos))
     for thing in query.things:
@@ -92,7 +93,8 @@ def bound_photos(snapshot: Snapshot, query: Query) -> tuple[Ints, Floats]:
     allowed = np.ones(len(bounds), bool)
     for k in query.without:
         allowed &= tops[k] < PRESENT * LEVELS
-    return snapshot.photos[allowed], bounds[allowed]
+    places = np.flatnonzero(allowed)
+    return places, bounds[places]
 
 
 def take_best(bounds: Floats, photos: Ints, left: Ints, count: int) -> Ints:
@@ -106,25 +108,22 @@ def take_best(bounds: Floats, photos: Ints, left: Ints, count: int) -> Ints:
     return np.concatenate([above, equal[lowest][: count - len(above)]])
 
 
-def score_photos(snapshot: Snapshot, query: Query, photos: Ints) -> Ranking:
-    """Exact scores of some photos, and where they come from."""
-    factors = sorted({k for thing in query.things for k in thing})
-    table = snapshot.read_regions(["photo", *map(name_levels, factors)], photos)
-    joined = {k: join_rows(table[name_levels(k)], LEVEL) for k in factors}
-    starts = joined[factors[0]].starts
-    parts = np.empty((len(table), len(query.things)))
+def score_photos(snapshot: Snapshot, query: Query, places: Ints) -> Ranking:
+    """Exact scores of the photos at some places, and where they come from."""
+    photos, starts, levels = snapshot.read_levels(sorted({k for thing in query.things for k in thing}), places)
+    parts = np.empty((len(photos), len(query.things)))
     regions = np.empty(parts.shape, np.int64)
-    for first in range(0, len(table), BLOCK):
+    for first in range(0, len(photos), BLOCK):
         bounds = starts[first : first + BLOCK + 1]
         rows = slice(first, first + len(bounds) - 1)
         for t, thing in enumerate(query.things):
-            product = multiply([joined[k].values[bounds[0] : bounds[-1]] for k in thing])
+            product = multiply([levels[k][bounds[0] : bounds[-1]] for k in thing])
             parts[rows, t] = np.maximum.reduceat(product, bounds[:-1] - bounds[0])
             regions[rows, t] = first_places(product, parts[rows, t], bounds - bounds[0])
-    scores = np.ones(len(table))
+    scores = np.ones(len(photos))
     for t in range(len(query.things)):
         scores *= parts[:, t]
-    return Ranking(table["photo"].to_numpy().astype(np.int64), scores, regions, parts)
+    return Ranking(photos, scores, regions, parts)
 
 
 def first_places(values: Array, highest: Array, starts: Ints) -> Ints:

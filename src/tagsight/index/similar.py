@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from tagsight.index.schema import COORDINATE, LEVEL, LEVELS, join_rows, name_levels
+from tagsight.index.schema import COORDINATE, LEVELS
 from tagsight.index.search import Hit, Match, describe_photos, first_places, take_best
 from tagsight.index.snapshot import Snapshot
 from tagsight.types import Array, Floats, Ints
@@ -63,8 +63,7 @@ def read_photo_levels(snapshot: Snapshot, photo: int) -> tuple[Array, Array]:
     """(R, K) levels and (R, 4) boxes of a photo that is in the index."""
     n_factors = len(snapshot.manifest.factor_names)
     wanted = np.array([photo])
-    table = snapshot.read_regions([name_levels(k) for k in range(n_factors)], wanted)
-    levels = np.stack([np.frombuffer(table[name_levels(k)][0].as_py(), LEVEL) for k in range(n_factors)], axis=1)
+    levels = np.stack(list(snapshot.read_levels_of(range(n_factors), wanted).values.values()), axis=1)
     ((boxes,),) = snapshot.read_photos(["boxes"], wanted)
     return levels, np.frombuffer(boxes, COORDINATE).reshape(-1, 4)
 
@@ -85,13 +84,11 @@ def _compare(levels: Array, columns: Iterable[Array], n: int) -> Floats:
 
 
 def _compare_regions(snapshot: Snapshot, levels: Array, photos: Ints) -> list[tuple[float, int, int]]:
-    table = snapshot.read_regions(["photo", *map(name_levels, range(len(levels)))], photos)
-    joined = [join_rows(table[name_levels(k)], LEVEL) for k in range(len(levels))]
-    starts = joined[0].starts
-    likeness = _compare(levels, [column.values for column in joined], int(starts[-1]))
+    numbers, starts, values = snapshot.read_levels_of(range(len(levels)), photos)
+    likeness = _compare(levels, values.values(), int(starts[-1]))
     highest = np.maximum.reduceat(likeness, starts[:-1])
     regions = first_places(likeness, highest, starts)
-    return list(zip((-highest).tolist(), table["photo"].to_pylist(), regions.tolist(), strict=True))
+    return list(zip((-highest).tolist(), numbers.tolist(), regions.tolist(), strict=True))
 
 
 def _name_strongest(snapshot: Snapshot, levels: Array) -> tuple[str, ...]:
