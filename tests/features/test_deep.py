@@ -19,7 +19,7 @@ def test_a_vector_is_its_pooled_maps_and_colours_side_by_side(backbone, photo, r
         values = backbone.maps(photo, (name,), zoom=zoom)[0].values
         np.testing.assert_allclose(block, pool_map(values, weigh_cells(ragged_labels, *values.shape[1:])), rtol=1e-5)
     np.testing.assert_allclose(blocks[2] ** 2, count_colours(photo, ragged_labels), atol=1e-6)
-    assert list_blocks(backbone, settings) == (Block(1280, 1.0, 1.0), Block(112, 1.0, 1.0), Block(512, 0.75, 0.75))
+    assert list_blocks(backbone, settings) == (Block(1280, 1.0, 1.0), Block(112, 1.0, 1.0), Block(512, 0.75, 1.0))
 
 
 def test_a_map_seen_smaller_has_fewer_cells(backbone, photo):

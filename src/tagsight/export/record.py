@@ -67,7 +67,8 @@ def record_photo(
         regions = (piece == p) & (labels > 0)
         category = int(labels[regions][0]) - 1
         seen = describe_region(model, photo, posterior, category, n_attributes, attribute_threshold, regions)
-        found.append((Instance(seen.name, category, seen.score, seen.attributes, seen.box), regions))
+        score = float(posterior.objects[regions, category].max())
+        found.append((Instance(seen.name, category, score, seen.attributes, seen.box), regions))
     found.sort(key=lambda pair: -pair[0].score)
     owners = np.zeros(len(labels), np.uint16)
     for n, (_, regions) in enumerate(found, start=1):

@@ -40,8 +40,8 @@ class DeepDescriber:
     def __init__(self, backbone: Backbone, settings: DeepSettings):
         self._backbone = backbone
         self._settings = settings
-        self.fingerprint = _hash(f"deep {backbone.fingerprint} {settings}")
         self.blocks = list_blocks(backbone, settings)
+        self.fingerprint = _hash(f"deep {backbone.fingerprint} {settings} {self.blocks}")
 
     def describe(self, pixels: Array, labels: Array) -> Array:
         """See `Describer`."""
