@@ -44,11 +44,8 @@ class StackedIBPMethod:
         """(B, K_a): the reader of attributes on what is in a box; else the mean of its regions' log-odds."""
         shares = weigh_boxes(photo, boxes)
         if self._fitted.readout:
-            readout = self._fitted.readout
             pooled = shares.astype(np.float32) @ see_strengths(photo.features, self._fitted.views)
-            objects = shares @ look_at(self._fitted, [photo])[0].objects
-            present = objects / np.maximum(objects.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-            return readout.attributes.score(pooled) + present @ readout.company
+            return self._fitted.readout.attributes.score(pooled).astype(np.float64)
         return shares @ self.look([photo])[0].attributes
 
 

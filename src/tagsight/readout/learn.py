@@ -6,7 +6,7 @@ import numpy as np
 
 from tagsight.data.vocabulary import Tags
 from tagsight.readout.binding import bind_attributes
-from tagsight.readout.cue import fit_cue, fit_cue_beside
+from tagsight.readout.cue import fit_cue
 from tagsight.readout.kinship import KINSHIP, Kinship
 from tagsight.readout.locate import locate_objects
 from tagsight.readout.regions import Regions
@@ -23,7 +23,6 @@ class Readout(NamedTuple):
     cue: Linear  # strengths of a photo -> its objects
     objects: Linear  # directions of a region -> background and objects
     attributes: Linear  # strengths of a region -> attributes
-    company: Array  # (K_o, K_a) what being each object adds to the log-odds of attributes
     kinship: Kinship
     background: float  # share of the training regions that are none of the objects
     bias: float = 0.0  # added to the background's score
@@ -34,12 +33,10 @@ def learn_readout(regions: Regions, tags: Tags, log_odds: Array, *, kinship: Kin
     cue = fit_cue(regions.pool_photos(), tags.objects)
     scores = np.concatenate([cue.score(strengths) for _, _, strengths in regions.each_photo()])
     labels = locate_objects(regions, scores, log_odds, tags.objects, kinship)
-    attributes, company = _read_attributes(regions, labels, tags)
     return Readout(
         cue,
         _read_objects(regions, labels, tags),
-        attributes,
-        company,
+        _read_attributes(regions, labels, tags),
         kinship,
         float(np.mean(labels == 0)),
     )
@@ -54,16 +51,15 @@ def _read_objects(regions: Regions, labels: Ints, tags: Tags) -> Linear:
     return Linear(reader.weights / np.float32(spread), reader.offset)
 
 
-def _read_attributes(regions: Regions, labels: Ints, tags: Tags) -> tuple[Linear, Array]:
+def _read_attributes(regions: Regions, labels: Ints, tags: Tags) -> Linear:
     """Each located object, its regions pooled, has the photo's attributes as far as they are its own.
 
     Of the objects of a photo, the one that goes best with attribute a (`binding`) has it; the others have it by how
-    well they go with it beside that one. Which object it is counts as one more feature.
+    well they go with it beside that one.
     """
     bound = bind_attributes(tags.objects, tags.attributes) + FAINT
     pooled: list[Array] = []
     targets: list[Floats] = []
-    which: list[int] = []
     for (rows, area, strengths), objects, attributes in zip(
         regions.each_photo(), tags.objects.astype(bool), tags.attributes, strict=True
     ):
@@ -72,9 +68,6 @@ def _read_attributes(regions: Regions, labels: Ints, tags: Tags) -> tuple[Linear
             mine = np.where(here == o + 1, area, 0.0)
             pooled.append((mine / mine.sum()).astype(np.float32) @ strengths)
             targets.append(attributes * bound[o] / bound[objects].max(axis=0))
-            which.append(o)
-    K_o, K_a = bound.shape
     if not pooled:
-        D = int(regions.views.ends[-1])
-        return Linear(np.zeros((D, K_a), np.float32), np.zeros(K_a, np.float32)), np.zeros((K_o, K_a), np.float32)
-    return fit_cue_beside(np.stack(pooled), np.eye(K_o, dtype=np.float32)[which], np.stack(targets))
+        return Linear(np.zeros((regions.views.ends[-1], tags.attributes.shape[1]), np.float32), np.zeros(0, np.float32))
+    return fit_cue(np.stack(pooled), np.stack(targets))

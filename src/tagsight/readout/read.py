@@ -43,19 +43,16 @@ def read_regions(regions: Regions, readout: Readout) -> Reading:
         own = np.hstack([scores[rows, :1], scores[rows, 1:] + GATE * doubt])
         classes[rows] = spread_scores(own, regions.X[rows], area, readout.kinship)
         share = softmax(classes[rows], axis=1)[:, 1:]
-        attributes[rows] = share_attributes(readout.attributes.score(strengths), readout.company, share, area)
+        attributes[rows] = share_attributes(readout.attributes.score(strengths), share, area)
     return Reading(classes, attributes, photo)
 
 
-def share_attributes(own: Array, company: Array, share: Floats, area: Floats) -> Floats:
+def share_attributes(own: Array, share: Floats, area: Floats) -> Floats:
     """(R, K_a) log-odds of the attributes of each region: those of the objects it may be.
 
-    An object o has the mean of its regions' `own` log-odds (R, K_a) and what goes with it (`company`, (K_o, K_a)),
-
-        A_o = company_o + sum_j p_jo area_j own_j / sum_j p_jo area_j,
-
-    p (R, K_o) being the objects' share of each region; a region has sum_o p_jo A_o + (1 - sum_o p_jo) own_j.
+    An object o has the mean of its regions' `own` log-odds (R, K_a), A_o = sum_j p_jo area_j own_j / sum_j p_jo area_j
+    with p (R, K_o) the objects' share of each region; a region has sum_o p_jo A_o + (1 - sum_o p_jo) own_j.
     """
     weight = share * area[:, None]
     of_object = weight.T @ own / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)[:, None]
-    return share @ (company + of_object) + (1.0 - share.sum(axis=1, keepdims=True)) * own
+    return share @ of_object + (1.0 - share.sum(axis=1, keepdims=True)) * own

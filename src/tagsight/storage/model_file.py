@@ -168,10 +168,9 @@ def _readout_numbers(readout: Readout) -> dict[str, float]:
 
 
 def _readout_tensors(readout: Readout) -> dict[str, Array]:
-    readers = {
+    return {
         f"readout.{part}.{name}": array for part in READERS for name, array in getattr(readout, part)._asdict().items()
     }
-    return {**readers, "readout.company": readout.company}
 
 
 def _readout(header: dict[str, float], tensors: dict[str, Array]) -> Readout:
@@ -179,7 +178,7 @@ def _readout(header: dict[str, float], tensors: dict[str, Array]) -> Readout:
         Linear(*(tensors[f"readout.{part}.{name}"] for name in Linear._fields)) for part in READERS
     )
     kinship = Kinship(header["reach"], header["flow"])
-    return Readout(cue, objects, attributes, tensors["readout.company"], kinship, header["background"], header["bias"])
+    return Readout(cue, objects, attributes, kinship, header["background"], header["bias"])
 
 
 def _exemplars(scores: list[list[float]], tensors: dict[str, Array]) -> tuple[tuple[Exemplar, ...], ...]:
