@@ -1,0 +1,55 @@
+"""Objects are located among the tags; the background lies below the best cut."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tagsight.features.described import DescribedPhoto
+from tagsight.features.views import Views
+from tagsight.readout.kinship import Kinship
+from tagsight.readout.locate import locate_objects, part_in_two
+from tagsight.readout.regions import Regions
+
+ALONE = Kinship(reach=0.1, flow=0.0)
+
+
+def make_regions(n_photos: int) -> Regions:
+    labels = np.array([[0, 1, 2, 3]], np.int32)
+    photo = DescribedPhoto(np.zeros((4, 1)), labels, np.zeros((0, 2), int), np.zeros(0), (4, 1))
+    X = np.tile(np.eye(4, dtype=np.float32), (n_photos, 1))
+    return Regions([photo] * n_photos, Views(np.array([1]), np.ones(1), np.ones(1)), X)
+
+
+def test_the_cut_has_the_largest_variance_between_its_sides() -> None:
+    values = np.concatenate([np.random.default_rng(0).normal(0, 1, 300), np.random.default_rng(1).normal(6, 1, 100)])
+    cut = part_in_two(values)
+
+    def between(at: float) -> float:
+        low, high = values[values <= at], values[values > at]
+        return len(low) * len(high) * (low.mean() - high.mean()) ** 2
+
+    best = max(between(at) for at in np.linspace(values.min(), values.max(), 800)[1:-1])
+    assert between(cut) == pytest.approx(best, rel=1e-2)
+    assert 2 < cut < 4
+
+
+def test_a_region_is_the_best_tagged_object_or_nothing() -> None:
+    cue = np.array(
+        [[9.0, 0.0], [0.0, 9.5], [-9.0, -9.0], [-8.0, -9.0], [9.0, 0.0], [0.0, 9.5], [-9.0, 9.0], [-8.0, -9]]
+    )
+    tags = np.array([[1, 1], [1, 0]])
+    located = locate_objects(make_regions(2), cue, np.zeros_like(cue), tags, ALONE)
+    assert_array_equal(located, [1, 2, 0, 0, 1, 0, 0, 0])
+
+
+def test_the_model_decides_where_the_cue_cannot_and_is_not_heard_beyond_a_bound() -> None:
+    cue = np.zeros((4, 2))
+    posterior = np.array([[30.0, -30.0], [-30.0, 30.0], [-30.0, -30.0], [-1e6, -1e6]])
+    assert_array_equal(locate_objects(make_regions(1), cue, posterior, np.ones((1, 2)), ALONE), [1, 2, 0, 0])
+
+
+def test_a_photo_without_tags_is_background() -> None:
+    cue = np.array([[9.0, 9.0]] * 4 + [[9.0, 9.0], [9.0, 9.0], [-9.0, -9.0], [-9.0, -9.0]])
+    located = locate_objects(make_regions(2), cue, np.zeros_like(cue), np.array([[0, 0], [1, 1]]), ALONE)
+    assert_array_equal(located, [0, 0, 0, 0, 1, 1, 0, 0])
+    assert not locate_objects(make_regions(1), cue[:4], cue[:4], np.zeros((1, 2)), ALONE).any()

@@ -1,0 +1,49 @@
+"""A reading of a photo from readers made by hand."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from tagsight.features.described import DescribedPhoto
+from tagsight.features.views import Views
+from tagsight.readout.kinship import Kinship
+from tagsight.readout.learn import Readout
+from tagsight.readout.read import Reading, read_regions, share_attributes
+from tagsight.readout.regions import Regions
+from tagsight.readout.regression import Linear
+
+
+def read(*, gate: float = 5.0, bias: float = 0.0) -> Reading:
+    labels = np.array([[0, 1, 2]], np.int32)
+    features = np.eye(3, dtype=np.float16)
+    photo = DescribedPhoto(features, labels, np.zeros((0, 2), int), np.zeros(0), (3, 1))
+    regions = Regions([photo], Views(np.array([3]), np.ones(1), np.ones(1)), features.astype(np.float32))
+    objects = Linear(np.array([[0, 4, 0], [0, 0, 4], [4, 0, 0]], np.float32), np.zeros(3, np.float32))
+    cue = Linear(np.zeros((3, 2), np.float32), np.array([gate, gate], np.float32))
+    attributes = Linear(np.array([[2], [-1], [0]], np.float32), np.zeros(1, np.float32))
+    return read_regions(regions, Readout(cue, objects, attributes, Kinship(0.1, 0.0), 0.5, bias))
+
+
+def test_each_region_is_what_its_reader_says() -> None:
+    assert read().classes.argmax(axis=1).tolist() == [1, 2, 0]
+
+
+def test_log_odds_are_those_of_the_softmax() -> None:
+    reading = read()
+    share = np.exp(reading.classes) / np.exp(reading.classes).sum(axis=1, keepdims=True)
+    assert_allclose(reading.objects, np.log(share / (1 - share))[:, 1:], rtol=1e-6)
+
+
+def test_a_photos_doubt_lowers_objects_and_its_confidence_does_not_raise_them() -> None:
+    assert_allclose(read(gate=50.0).classes, read(gate=0.0).classes)
+    assert_allclose(read(gate=-6.0).classes[:, 1:], read(gate=0.0).classes[:, 1:] - 3.0)
+
+
+def test_the_bias_is_the_backgrounds() -> None:
+    assert_allclose(read(bias=2.5).margin, read().margin - 2.5)
+
+
+def test_attributes_are_those_of_the_object_a_region_is_in() -> None:
+    own = np.array([[4.0], [0.0], [-2.0], [7.0]])
+    share = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    shared = share_attributes(own, share, np.array([0.3, 0.1, 0.2, 0.4]))
+    assert_allclose(shared.ravel(), [3.0, 3.0, -2.0, 7.0])
