@@ -31,7 +31,6 @@ def run(
     names = trained.vocabulary.objects
     if len(names) > LARGEST:
         raise InputError(f"a palette PNG holds {LARGEST} objects and the model has {len(names)}")
-    output.mkdir(parents=True, exist_ok=True)
     viewer = Viewer(trained)
     written: dict[str, Path] = {}
     for path, photo, posterior in viewer.look(images):

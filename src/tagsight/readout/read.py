@@ -18,7 +18,6 @@ class Reading(NamedTuple):
 
     classes: Floats  # (N, 1 + K_o) log-probability, up to a constant, of background and objects, one a region
     attributes: Floats  # (N, K_a) log-odds
-    photo: Floats  # (I, K_o) log-odds of the photo as a whole
 
     @property
     def objects(self) -> Floats:
@@ -44,7 +43,7 @@ def read_regions(regions: Regions, readout: Readout) -> Reading:
         classes[rows] = spread_scores(own, regions.X[rows], area, readout.kinship)
         share = softmax(classes[rows], axis=1)[:, 1:]
         attributes[rows] = share_attributes(readout.attributes.score(strengths), share, area)
-    return Reading(classes, attributes, photo)
+    return Reading(classes, attributes)
 
 
 def share_attributes(own: Array, share: Floats, area: Floats) -> Floats:
