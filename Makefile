@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test check bench results lock clean
+.PHONY: setup demo pictures test check bench results lock clean
 
 setup: $(READY)
 
@@ -14,6 +14,9 @@ $(READY): requirements.lock pyproject.toml
 
 demo: setup
 	$(BIN)/tagsight demo -o demo
+
+pictures: setup
+	$(BIN)/python -m docs.screenshots
 
 check: setup
 	$(BIN)/ruff check .

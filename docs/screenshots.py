@@ -1,4 +1,4 @@
-"""Pictures of every page, from a rendered collection: python -m docs.screenshots (needs Chromium and its driver)."""
+"""Pictures of the demo and of every page that serves it: make pictures (needs Chromium and its driver)."""
 
 import time
 from pathlib import Path
@@ -10,18 +10,17 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 from tests.web.browser import open_browser
 
-from tagsight.data.readers import open_collection
-from tagsight.data.synthetic import render_collection
+from tagsight.demo import run_demo
 from tagsight.index import build_index, list_source, open_index
-from tagsight.storage.model_file import save_model
-from tagsight.training import TrainOptions, train
+from tagsight.progress import stay_silent
 from tagsight.web.server import serve_in_thread
 
+DEMO = Path(__file__).parent / "images/demo.jpg"
 PICTURES = Path(__file__).parent / "pictures"
 WIDE, PHONE = (1280, 860), (390, 844)
-N_PHOTOS = 160
+N_PHOTOS = 300
+DEMO_PART = (0, 290, 1200, 1340)  # of its page: some unseen photos
 QUERY = "red car"
-UPLOAD = "0120.jpg"
 
 
 class Shot(NamedTuple):
@@ -55,11 +54,12 @@ SHOTS = [
 def main() -> None:
     with TemporaryDirectory() as folder:
         made = Path(folder)
-        render_collection(made / "photos", n_photos=N_PHOTOS, seed=0)
-        outcome = train(open_collection(made / "photos/train"), TrainOptions(n_free=8))
-        save_model(outcome.model, made / "a.model")
-        build_index(made / "a.model", list_source(made / "photos/train"), made / "a.index")
-        take_all(made / "a.index", made / "photos/test" / UPLOAD)
+        page, _ = run_demo(made, n_photos=N_PHOTOS, seed=0, report=stay_silent)
+        left, top, right, bottom = DEMO_PART
+        shot = take(Shot("demo", "", (right, bottom)), page.as_uri(), 0, page)
+        shot.crop((left, top, right, bottom)).save(DEMO, quality=85)
+        build_index(made / "demo.model", list_source(made / "photos/test"), made / "demo.index")
+        take_all(made / "demo.index", sorted((made / "photos/train").glob("*.jpg"))[0])
 
 
 def take_all(folder: Path, upload: Path) -> None:

@@ -94,6 +94,14 @@ def test_broken_and_nasty_photos_among_good_ones(trained: Trained, tmp_path: Pat
     assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_nothing_is_written_where_no_photo_can_be_read(trained: Trained, tmp_path: Path, format: str) -> None:
+    (tmp_path / "bad.jpg").write_text("<html>")
+    result = call("export", trained.model, tmp_path / "bad.jpg", "--format", format, "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_name_that_is_no_text_is_left_out(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     for name in (b"\xff.jpg", b"good.jpg"):

@@ -26,9 +26,8 @@ def check_regions(regions, shape):
     labels = regions.labels
     assert labels.shape == shape
     assert labels.dtype == np.int32
-    count = len(regions.area)
+    count = labels.max() + 1
     assert sorted(np.unique(labels)) == list(range(count))
-    assert [np.sum(labels == region) for region in range(count)] == regions.area.tolist()
     assert all(count_parts(labels == region) == 1 for region in range(count))
     expected = measure_adjacency(labels)
     np.testing.assert_array_equal(regions.edges, expected.edges)
@@ -39,7 +38,7 @@ def check_regions(regions, shape):
 def test_a_photo_becomes_as_many_connected_regions_as_asked(n_regions):
     regions = segment_photo(draw_photo(0), n_regions)
     check_regions(regions, (70, 90))
-    assert len(regions.area) == n_regions
+    assert regions.labels.max() + 1 == n_regions
 
 
 def test_painted_shapes_are_found():
@@ -75,7 +74,7 @@ def test_one_colour_is_one_region(colour):
     pixels[:] = colour
     regions = segment_photo(pixels)
     check_regions(regions, (50, 70))
-    assert len(regions.area) == 1
+    assert regions.labels.max() == 0
 
 
 def test_the_same_pixels_give_the_same_regions_whatever_the_threads_and_memory_layout():

@@ -16,7 +16,6 @@ import numpy as np
 from tagsight.errors import InputError
 from tagsight.features.codebook import Projection, learn_projection, project
 from tagsight.features.described import DescribedPhoto
-from tagsight.features.pooling import measure_areas
 from tagsight.types import Array, Floats, Ints
 
 LENGTH = 256  # of a projected vector
@@ -71,7 +70,7 @@ def learn_space(photos: Sequence[DescribedPhoto], *, seed: int, length: int = LE
 
 def stack_bags(photos: Sequence[DescribedPhoto], space: Projection) -> Bags:
     """Project and stack the regions of photos."""
-    shares = [measure_areas(photo.labels) / photo.labels.size for photo in photos]
+    shares = [photo.area for photo in photos]
     return Bags(
         np.concatenate([project(photo.features.astype(np.float32), space) for photo in photos]),
         np.concatenate(shares).astype(np.float32),

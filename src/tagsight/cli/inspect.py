@@ -1,12 +1,16 @@
 """tagsight inspect."""
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 from tagsight.cli.arguments import AsJson, CollectionFolder, Format, PhotoFolder, Split, SynonymFile, WordFile
-from tagsight.cli.console import list_problems, print_json
+from tagsight.cli.console import list_problems, print_json, show_progress
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
 from tagsight.data.readers import open_collection
 from tagsight.data.summary import TagCount, summarise
 from tagsight.errors import UnreadablePhotoError
+from tagsight.progress import Report
 
 
 def run(
@@ -20,7 +24,9 @@ def run(
 ) -> None:
     """Count a collection's photos and tags, and list what cannot be used."""
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
-    summary = summarise(opened._replace(problems=opened.problems + tuple(find_unreadable(opened))))
+    with show_progress() as report:
+        unreadable = find_unreadable(opened, report)
+    summary = summarise(opened._replace(problems=opened.problems + tuple(unreadable)))
     if json:
         print_json(summary.to_json())
         return
@@ -38,12 +44,20 @@ def say(count: TagCount) -> str:
     return f"{count.name} {count.photos}"
 
 
-def find_unreadable(collection: Collection) -> list[Problem]:
-    """Photos that are listed and there, but cannot be decoded."""
+def find_unreadable(collection: Collection, report: Report) -> list[Problem]:
+    """Photos that are listed and there, but cannot be decoded (decoding lets go of Python's lock)."""
     problems: list[Problem] = []
-    for photo in collection.photos:
-        try:
-            read_photo(photo.path)
-        except UnreadablePhotoError as error:
-            problems.append(Problem(photo.path, error.reason))
+    with ThreadPoolExecutor() as pool:
+        for done, problem in enumerate(pool.map(_try_photo, [photo.path for photo in collection.photos]), 1):
+            report("reading photos", done, len(collection.photos))
+            if problem is not None:
+                problems.append(problem)
     return problems
+
+
+def _try_photo(path: Path) -> Problem | None:
+    try:
+        read_photo(path)
+    except UnreadablePhotoError as error:
+        return Problem(path, error.reason)
+    return None

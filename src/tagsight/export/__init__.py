@@ -1,6 +1,7 @@
 """Found objects for other tools: one file a format, each from the same record of a photo."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from tagsight.data.collection import Problem
 from tagsight.errors import InputError
@@ -28,8 +29,15 @@ def choose_format(name: str) -> Format:
 
 
 def write_export(photos: Iterable[ExportedPhoto], format: Format, target: Target) -> Iterator[Problem]:
-    """Write the files as they come, each whole or not at all; what could not be exported is told."""
-    for made in format(photos, target):
+    """Write the files as they come, each whole or not at all; what could not be exported is told.
+
+    Without a photo nothing is written, lest an empty export replace one that was not.
+    """
+    rest = iter(photos)
+    first = next(rest, None)
+    if first is None:
+        return
+    for made in format(chain([first], rest), target):
         if isinstance(made, Problem):
             yield made
             continue

@@ -17,7 +17,6 @@ class Regions(NamedTuple):
     labels: Array  # (h, w) int32
     edges: Array  # (E, 2) int32, a < b, sorted: neighbouring regions
     boundary: Array  # (E,) float32, pixel sides they share
-    area: Array  # (R,) float32, pixels
 
 
 def segment_photo(pixels: Array, n_regions: int = 80) -> Regions:
@@ -31,5 +30,4 @@ def segment_photo(pixels: Array, n_regions: int = 80) -> Regions:
         raise InputError(f"cannot cut a photo into {n_regions} regions; ask for 1 or more")
     labels = cut_hierarchy(measure_contour(pixels), n_regions)
     adjacency = measure_adjacency(labels)
-    area = np.bincount(labels.ravel()).astype(np.float32)
-    return Regions(labels, adjacency.edges, adjacency.boundary, area)
+    return Regions(labels, adjacency.edges, adjacency.boundary)
