@@ -65,6 +65,7 @@ class RegionPosterior(NamedTuple):
     free: Floats  # (R, K_b) posterior probabilities
     weight: Floats  # (K,) photo-level pi
     photo: Floats  # (K_o,) probability, calibrated, that the object is in the photo
+    of_objects: Floats  # (K_o, K_a) probability, calibrated, that the object has the attribute, wherever it is
 
 
 class Sight(Protocol):
@@ -108,22 +109,26 @@ def look_at(model: Sight, photos: Sequence[DescribedPhoto]) -> list[RegionPoster
     allowed = np.ones((len(photos), factors.total), np.uint8)
     seen = infer_photos(model.learned, NewPhotos(*stacked, allowed))
     log_odds = seen.log_odds[:, : factors.tagged]
-    classes = np.hstack([np.zeros((len(log_odds), 1)), log_odds[:, : factors.objects]])
+    objects, attributes = np.hsplit(log_odds, [factors.objects])
+    classes = np.hstack([np.zeros((len(log_odds), 1)), objects])
+    ends = np.cumsum([len(photo.features) for photo in photos])[:-1]
     if model.readout:
         reading = read_regions(Regions(photos, model.views, stacked.X), model.readout)
-        log_odds, classes = np.hstack([reading.objects, reading.attributes]), reading.classes
-    attributes = model.attributes.apply(log_odds[:, factors.objects :])
+        objects, classes, attributes, of_objects = reading.objects, *reading
+    else:
+        pairs = zip(np.split(objects, ends), np.split(attributes, ends), strict=True)
+        of_objects = np.stack([like[is_object.argmax(axis=0)] for is_object, like in pairs])
     strongest = np.full((len(photos), factors.objects), -np.inf)
-    np.maximum.at(strongest, stacked.groups, log_odds[:, : factors.objects])
-    ends = np.cumsum([len(photo.features) for photo in photos])[:-1]
+    np.maximum.at(strongest, stacked.groups, objects)
     return [
         RegionPosterior(*parts)
         for parts in zip(
             np.split(softmax(classes, axis=1)[:, 1:], ends),
-            np.split(attributes, ends),
+            np.split(model.attributes.apply(attributes), ends),
             np.split(seen.assign[:, factors.tagged :].astype(np.float64), ends),
             seen.prior,
             model.objects.apply(strongest),
+            model.attributes.apply(of_objects),
             strict=True,
         )
     ]

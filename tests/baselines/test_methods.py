@@ -3,35 +3,19 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import approx_fprime, minimize_scalar
+from scipy.optimize import minimize_scalar
 from scipy.special import digamma, logsumexp
 from scipy.stats import norm
 
-from tagsight.baselines import activation, miml, ssvm, supervised, wlda, wsdc
+from tagsight.baselines import miml, ssvm, supervised, wlda, wsdc
 from tagsight.baselines.activation import ClassActivation
-from tagsight.baselines.pooled import Bags, learn_space, stack_bags
+from tagsight.baselines.pooled import learn_space, stack_bags
 from tagsight.evaluation.masks import VOID
 from tests.baselines.planted import draw_world
 
 WORLD = draw_world(12, seed=4)
 SPACE = learn_space(WORLD.photos, seed=0, length=6)
 BAGS = stack_bags(WORLD.photos, SPACE)
-UNEVEN = Bags(np.random.default_rng(0).normal(size=(5, 3)), np.array([0.2, 0.8, 0.5, 0.3, 0.2]), np.array([0, 2, 5]))
-
-
-def test_the_odds_of_a_photo_are_the_mean_odds_of_its_regions():
-    scores = UNEVEN.X
-    odds = np.exp(activation.pool_scores(scores, UNEVEN))
-    assert_allclose(odds[0], 0.2 * np.exp(scores[0]) + 0.8 * np.exp(scores[1]))
-    assert_allclose(odds[1], 0.5 * np.exp(scores[2]) + 0.3 * np.exp(scores[3]) + 0.2 * np.exp(scores[4]))
-
-
-def test_the_gradient_of_the_pooled_loss():
-    truth = np.array([[1, 0], [0, 0]])
-    start = np.random.default_rng(1).normal(size=(3 + 1) * 2)
-    _, gradient = activation.pooled_loss(start, UNEVEN, truth, 0.3)
-    numeric = approx_fprime(start, lambda p: activation.pooled_loss(p, UNEVEN, truth, 0.3)[0], 1e-6)
-    assert_allclose(gradient, numeric, atol=1e-5)
 
 
 def test_a_box_around_the_photo_is_described_as_the_photo_and_a_plain_box_as_its_region():
@@ -41,15 +25,6 @@ def test_a_box_around_the_photo_is_described_as_the_photo_and_a_plain_box_as_its
     regions = method.look([photo])[0].attributes
     assert (whole < regions.max(axis=0)).all()
     assert_allclose(method.describe_boxes(photo, np.array([[0, 0, 10, 10]]))[0], regions[0], atol=1e-4)
-
-
-def test_tags_minimised_apart_or_together_are_the_same(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(activation, "STEPS", 500)
-    truth = WORLD.tags.objects
-    together = activation.train_pooled(BAGS, truth, 0.1)
-    monkeypatch.setattr(activation, "TOGETHER", 1)
-    apart = activation.train_pooled(BAGS, truth, 0.1)
-    assert_allclose(together.score(BAGS.X), apart.score(BAGS.X), atol=0.02)
 
 
 def test_boosting_minimises_the_exponential_loss_of_each_round():

@@ -24,6 +24,7 @@ POSTERIOR = RegionPosterior(  # horse horse car horse nothing: the horse on the 
     free=np.zeros((5, 0)),
     weight=np.zeros(4),
     photo=np.array([0.95, 0.85]),
+    of_objects=np.zeros((2, 2)),
 )
 
 

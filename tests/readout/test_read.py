@@ -5,9 +5,10 @@ from numpy.testing import assert_allclose
 
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views
+from tagsight.readout.attributes import AttributeReader
 from tagsight.readout.kinship import Kinship
 from tagsight.readout.learn import Readout
-from tagsight.readout.read import Reading, read_regions, share_attributes
+from tagsight.readout.read import Reading, read_regions
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
 
@@ -20,7 +21,8 @@ def read(*, gate: float = 5.0, bias: float = 0.0) -> Reading:
     objects = Linear(np.array([[0, 4, 0], [0, 0, 4], [4, 0, 0]], np.float32), np.zeros(3, np.float32))
     cue = Linear(np.zeros((3, 2), np.float32), np.array([gate, gate], np.float32))
     attributes = Linear(np.array([[2], [-1], [0]], np.float32), np.zeros(1, np.float32))
-    return read_regions(regions, Readout(cue, objects, attributes, Kinship(0.1, 0.0), 0.5, bias))
+    reader = AttributeReader(attributes, np.zeros((3, 1), np.float32))
+    return read_regions(regions, Readout(cue, objects, reader, Kinship(0.1, 0.0), 0.5, bias))
 
 
 def test_each_region_is_what_its_reader_says() -> None:
@@ -40,10 +42,3 @@ def test_a_photos_doubt_lowers_objects_and_its_confidence_does_not_raise_them() 
 
 def test_the_bias_is_the_backgrounds() -> None:
     assert_allclose(read(bias=2.5).margin, read().margin - 2.5)
-
-
-def test_attributes_are_those_of_the_object_a_region_is_in() -> None:
-    own = np.array([[4.0], [0.0], [-2.0], [7.0]])
-    share = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-    shared = share_attributes(own, share, np.array([0.3, 0.1, 0.2, 0.4]))
-    assert_allclose(shared.ravel(), [3.0, 3.0, -2.0, 7.0])

@@ -16,6 +16,7 @@ from tagsight.estimator import StackedIBP
 from tagsight.features.codebook import Projection
 from tagsight.features.describer import Recipe
 from tagsight.features.views import Views
+from tagsight.readout.attributes import AttributeReader
 from tagsight.readout.kinship import Kinship
 from tagsight.readout.learn import Readout
 from tagsight.readout.regression import Linear
@@ -40,7 +41,14 @@ def model() -> TrainedModel:
         Views(np.array([5, 8]), np.array([0.7, 1.0]), np.array([0.5, 2.0])),
         Projection(basis, np.zeros(6, np.float32)),
         fitted._learned,
-        Readout(_reader(8, 2, 0), _reader(6, 3, 1), _reader(8, 1, 2), Kinship(0.06, 0.85), 0.6, -1.5),
+        Readout(
+            _reader(8, 2, 0),
+            _reader(6, 3, 1),
+            AttributeReader(_reader(6, 1, 2), np.array([[0.5], [1.0], [-1.0]], np.float32)),
+            Kinship(0.06, 0.85),
+            0.6,
+            -1.5,
+        ),
         Calibration(0.5, -1.0, 0.02),
         Calibration(1.0, 0.0, None),
         ((Exemplar(3.5, b"abc"), Exemplar(2.0, b"de")), (), (Exemplar(1.0, b"f"),), (), ()),

@@ -20,6 +20,7 @@ POSTERIOR = RegionPosterior(
     free=np.zeros((3, 0)),
     weight=np.zeros(5),
     photo=np.array([0.95, 0.85]),
+    of_objects=np.array([[0.2, 0.8, 0.4], [0.9, 0.1, 0.5]]),
 )
 
 
@@ -49,6 +50,8 @@ def test_boxes_are_those_of_the_whole_photo() -> None:
 
 def test_a_named_object_is_described_inside_a_box(model: TrainedModel) -> None:
     assert describe_object(model, PHOTO, POSTERIOR, "horse").region == 0
+    inside = describe_object(model, PHOTO, POSTERIOR, "horse", box=(0, 0, 4, 2))
+    assert inside.attributes[0] == ("furry", 0.7)  # there, 0.8 in all
     assert describe_object(model, PHOTO, POSTERIOR, "horse", box=(0, 2, 4, 4)).region == 2
     with pytest.raises(InputError, match="does not know the object 'cow'; it knows horse, car"):
         describe_object(model, PHOTO, POSTERIOR, "cow")

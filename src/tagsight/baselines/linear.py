@@ -1,26 +1,15 @@
 """Linear scores of many tags at once, each learned on its own."""
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from tagsight.readout.regression import Linear
 from tagsight.types import Array
 
 SVM_PENALTIES = (0.1, 1.0, 10.0)  # C, for vectors whose mean square length is one
-
-
-class Linear(NamedTuple):
-    """s = x W + b."""
-
-    weights: Array  # (d, K)
-    offset: Array  # (K,)
-
-    def score(self, X: Array) -> Array:
-        """(n, K) scores of `X` (n, d)."""
-        return X @ self.weights + self.offset
 
 
 def train_svms(X: Array, truth: Array, penalty: float, *, seed: int) -> Linear:

@@ -24,9 +24,10 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from tagsight.baselines.choice import choose_setting
-from tagsight.baselines.pooled import Bags, learn_space, stack_bags, weigh_boxes
+from tagsight.baselines.pooled import learn_space, stack_bags, weigh_boxes
 from tagsight.evaluation.method import Seen, Tags
 from tagsight.features.described import DescribedPhoto
+from tagsight.readout.bags import Bags
 from tagsight.types import Array, Floats, Ints
 
 LENGTH = 128  # of a projected vector

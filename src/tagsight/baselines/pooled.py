@@ -9,47 +9,18 @@ the projections, and a linear score of a photo is the average of the scores of i
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from tagsight.errors import InputError
 from tagsight.features.codebook import Projection, learn_projection, project
 from tagsight.features.described import DescribedPhoto
-from tagsight.types import Array, Floats, Ints
+from tagsight.readout.bags import Bags
+from tagsight.types import Array, Floats
 
 LENGTH = 256  # of a projected vector
 SAMPLE = 20_000  # regions the projection is learned from
 FLOOR = 0.05
-
-
-class Bags(NamedTuple):
-    """The regions of many photos: photo i has the rows first[i] to first[i + 1]."""
-
-    X: Array  # (N, d) float32
-    share: Array  # (N,) float32 area as a share of the photo's
-    first: Ints  # (I + 1,)
-
-    @property
-    def groups(self) -> Ints:
-        """(N,) the photo of each region."""
-        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
-
-    @property
-    def means(self) -> Array:
-        """(I, d) float32 area-weighted mean of each photo."""
-        return np.add.reduceat(self.X * self.share[:, None], self.first[:-1])
-
-    def pick(self, photos: Ints) -> "Bags":
-        """Some of the photos, in the order given."""
-        sizes = np.diff(self.first)[photos]
-        rows = self.rows(photos)
-        return Bags(self.X[rows], self.share[rows], np.concatenate([[0], np.cumsum(sizes)]))
-
-    def rows(self, photos: Ints) -> Ints:
-        """The regions of some of the photos, in the order given."""
-        spans = np.split(np.arange(len(self.X)), self.first[1:-1])
-        return np.concatenate([spans[i] for i in photos])
 
 
 def learn_space(photos: Sequence[DescribedPhoto], *, seed: int, length: int = LENGTH) -> Projection:

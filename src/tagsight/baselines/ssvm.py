@@ -14,12 +14,13 @@ from typing import Self
 import numpy as np
 
 from tagsight.baselines.choice import Scale, choose_setting
-from tagsight.baselines.linear import SVM_PENALTIES, Linear, train_svms
+from tagsight.baselines.linear import SVM_PENALTIES, train_svms
 from tagsight.baselines.pooled import learn_space, pool_boxes, stack_bags
 from tagsight.evaluation.method import Seen, Tags
 from tagsight.evaluation.truth import Instances
 from tagsight.features.codebook import Projection, project
 from tagsight.features.described import DescribedPhoto
+from tagsight.readout.regression import Linear
 from tagsight.types import Array, Floats, Ints
 
 

@@ -18,11 +18,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from tagsight.baselines.choice import choose_setting
-from tagsight.baselines.linear import Linear
 from tagsight.baselines.pooled import learn_space, stack_bags
 from tagsight.evaluation.masks import VOID
 from tagsight.evaluation.method import Seen, Tags
 from tagsight.features.described import DescribedPhoto
+from tagsight.readout.regression import Linear
 from tagsight.regions import resize_map
 from tagsight.types import Array, Floats, Ints
 

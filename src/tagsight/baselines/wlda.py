@@ -24,9 +24,10 @@ import numpy as np
 from scipy.special import digamma, logsumexp
 
 from tagsight.baselines.choice import fit_scale, score_left_out
-from tagsight.baselines.pooled import Bags, learn_space, stack_bags, weigh_boxes
+from tagsight.baselines.pooled import learn_space, stack_bags, weigh_boxes
 from tagsight.evaluation.method import Seen, Tags
 from tagsight.features.described import DescribedPhoto
+from tagsight.readout.bags import Bags
 from tagsight.types import Array, Floats, Ints
 
 LENGTH = 64  # of a projected vector

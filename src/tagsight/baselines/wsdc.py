@@ -27,10 +27,11 @@ import numpy as np
 from scipy import linalg, sparse
 
 from tagsight.baselines.choice import choose_setting
-from tagsight.baselines.linear import Linear
-from tagsight.baselines.pooled import Bags, learn_space, stack_bags, weigh_boxes
+from tagsight.baselines.pooled import learn_space, stack_bags, weigh_boxes
 from tagsight.evaluation.method import Seen, Tags
 from tagsight.features.described import DescribedPhoto
+from tagsight.readout.bags import Bags
+from tagsight.readout.regression import Linear
 from tagsight.types import Array, Floats, Ints
 
 SMOOTH = 0.1

@@ -10,11 +10,11 @@ from tagsight.baselines.pooled import weigh_boxes
 from tagsight.data.vocabulary import Tags
 from tagsight.evaluation.method import Seen
 from tagsight.features.described import DescribedPhoto
-from tagsight.features.views import see_strengths
 from tagsight.fitting import FitOptions, Fitted, fit_photos
 from tagsight.presets import PRESETS
+from tagsight.readout.attributes import describe_parts
 from tagsight.tasks.segment import label_regions
-from tagsight.trained import RegionPosterior, look_at
+from tagsight.trained import RegionPosterior, embed, look_at
 from tagsight.types import Array, Floats
 
 BATCH = 64  # photos looked at together
@@ -42,16 +42,21 @@ class StackedIBPMethod:
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
         """(B, K_a): the reader of attributes on what is in a box; else the mean of its regions' log-odds."""
-        shares = weigh_boxes(photo, boxes)
+        shares, (posterior,) = weigh_boxes(photo, boxes), look_at(self._fitted, [photo])
         if self._fitted.readout:
-            pooled = shares.astype(np.float32) @ see_strengths(photo.features, self._fitted.views)
-            return self._fitted.readout.attributes.score(pooled).astype(np.float64)
-        return shares @ self.look([photo])[0].attributes
+            X = embed(photo.features, self._fitted.views, self._fitted.projection)
+            return describe_parts(self._fitted.readout.attributes, X, posterior.objects, shares)
+        return shares @ _odds(posterior.attributes)
 
 
 def _to_seen(posterior: RegionPosterior) -> Seen:
-    outline = label_regions(posterior.objects)
-    return Seen(_odds(posterior.photo), _odds(posterior.objects), _odds(posterior.attributes), outline)
+    return Seen(
+        _odds(posterior.photo),
+        _odds(posterior.objects),
+        _odds(posterior.attributes),
+        label_regions(posterior.objects),
+        _odds(posterior.of_objects),
+    )
 
 
 def _odds(probability: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """Free annotation: name the surest object of a photo and describe it, nothing being given.
 
 The object is o* = argmax over `Seen.photo`; it is located at the region j* where `Seen.objects` has it strongest; its
-description is the t strongest attributes of that region. They are compared with the instance of that class which has
-most of region j*: right attributes / t, and 0 where the photo has no such instance.
+description is the t strongest attributes of `Seen.describe`. They are compared with the instance of that class which
+has most of region j*: right attributes / t, and 0 where the photo has no such instance.
 """
 
 from collections.abc import Sequence
@@ -48,4 +48,4 @@ def judge_description(
         return None
     region = int(np.argmax(seen.objects[:, named]))
     real = truth.attributes[mine[pick_overlapping(photo, region, truth.boxes[mine])]]
-    return [precision_at(seen.attributes[region], real, t) for t in lengths]
+    return [precision_at(seen.describe(named), real, t) for t in lengths]

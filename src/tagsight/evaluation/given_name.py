@@ -1,7 +1,8 @@
 """Given name: told that a photo has an object, describe it.
 
-Every (photo, class) pair of the truth is one item. Its scores are the attributes of the region where the class is
-strongest; an attribute is true if any instance of that class in the photo has it.
+Every (photo, class) pair of the truth is one item. Its scores are `Seen.describe`: the attributes of the region where
+the class is strongest, unless a method says more of a named object. An attribute is true if any instance of that class
+in the photo has it.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ def describe_named(seen: Sequence[Seen], truth: Sequence[Instances]) -> Describe
     real: list[Array] = []
     for look, instances in zip(seen, truth, strict=True):
         for o in np.unique(instances.objects):
-            score.append(look.attributes[np.argmax(look.objects[:, o])])
+            score.append(look.describe(int(o)))
             real.append(instances.attributes[instances.objects == o].max(axis=0))
     return Described(np.array(score), np.array(real))
 

@@ -7,6 +7,8 @@ the probabilities they stand for.
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
+import numpy as np
+
 from tagsight.data.vocabulary import Tags
 from tagsight.features.described import DescribedPhoto
 from tagsight.types import Array, Floats, Ints
@@ -19,6 +21,11 @@ class Seen(NamedTuple):
     objects: Floats  # (R, K_o) the object is in the region
     attributes: Floats  # (R, K_a) the attribute is in the region
     outline: Ints  # (R,) 0 background, 1.. objects: what a segmentation paints
+    of_objects: Floats | None = None  # (K_o, K_a) each object has the attribute; None: as its clearest region has
+
+    def describe(self, o: int) -> Floats:
+        """(K_a,) what object `o` is like, told that it is there."""
+        return self.attributes[np.argmax(self.objects[:, o])] if self.of_objects is None else self.of_objects[o]
 
 
 class Method(Protocol):

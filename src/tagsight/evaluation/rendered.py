@@ -8,7 +8,6 @@ import numpy as np
 from tagsight.data.synthetic import PhotoTruth, Truth, read_classes, read_instances
 from tagsight.evaluation.masks import count_confusion, intersection_over_union
 from tagsight.features.described import DescribedPhoto
-from tagsight.tasks.annotate import describe_object
 from tagsight.tasks.segment import segment_objects
 from tagsight.trained import RegionPosterior, TrainedModel
 from tagsight.types import Floats, Ints
@@ -67,15 +66,13 @@ def judge_binding(model: TrainedModel, look: Look, hidden: str) -> list[bool]:
     first, second = look.truth.instances
     if first.object == second.object:
         return []
-    regions = [
-        describe_object(model, look.photo, look.posterior, instance.object).region for instance in (first, second)
-    ]
+    columns = [model.vocabulary.objects.index(instance.object) for instance in (first, second)]
     verdicts: list[bool] = []
     for word in sorted(set(first.attributes) ^ set(second.attributes)):
         if word != hidden:
             a = model.vocabulary.attributes.index(word)
-            mine, other = regions if word in first.attributes else regions[::-1]
-            verdicts.append(bool(look.posterior.attributes[mine, a] > look.posterior.attributes[other, a]))
+            mine, other = columns if word in first.attributes else columns[::-1]
+            verdicts.append(bool(look.posterior.of_objects[mine, a] > look.posterior.of_objects[other, a]))
     return verdicts
 
 

@@ -5,16 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.data.vocabulary import Tags
-from tagsight.readout.binding import bind_attributes
+from tagsight.readout.attributes import AttributeReader, learn_attributes
 from tagsight.readout.cue import fit_cue
 from tagsight.readout.kinship import KINSHIP, Kinship
 from tagsight.readout.locate import locate_objects
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear, fit_softmax
-from tagsight.types import Array, Floats, Ints
+from tagsight.types import Array, Ints
 
 STRENGTH = 0.02  # of the reader of objects, on features of unit spread
-FAINT = 0.02  # P(attribute | object) that no tag is denied
 
 
 class Readout(NamedTuple):
@@ -22,7 +21,7 @@ class Readout(NamedTuple):
 
     cue: Linear  # strengths of a photo -> its objects
     objects: Linear  # directions of a region -> background and objects
-    attributes: Linear  # strengths of a region -> attributes
+    attributes: AttributeReader
     kinship: Kinship
     background: float  # share of the training regions that are none of the objects
     bias: float = 0.0  # added to the background's score
@@ -36,7 +35,7 @@ def learn_readout(regions: Regions, tags: Tags, log_odds: Array, *, kinship: Kin
     return Readout(
         cue,
         _read_objects(regions, labels, tags),
-        _read_attributes(regions, labels, tags),
+        learn_attributes(regions, labels, tags),
         kinship,
         float(np.mean(labels == 0)),
     )
@@ -49,25 +48,3 @@ def _read_objects(regions: Regions, labels: Ints, tags: Tags) -> Linear:
     area = regions.area
     reader = fit_softmax(regions.X / np.float32(spread), targets, area / area.mean(), strength=STRENGTH)
     return Linear(reader.weights / np.float32(spread), reader.offset)
-
-
-def _read_attributes(regions: Regions, labels: Ints, tags: Tags) -> Linear:
-    """Each located object, its regions pooled, has the photo's attributes as far as they are its own.
-
-    Of the objects of a photo, the one that goes best with attribute a (`binding`) has it; the others have it by how
-    well they go with it beside that one.
-    """
-    bound = bind_attributes(tags.objects, tags.attributes) + FAINT
-    pooled: list[Array] = []
-    targets: list[Floats] = []
-    for (rows, area, strengths), objects, attributes in zip(
-        regions.each_photo(), tags.objects.astype(bool), tags.attributes, strict=True
-    ):
-        here = labels[rows]
-        for o in np.unique(here[here > 0]) - 1:
-            mine = np.where(here == o + 1, area, 0.0)
-            pooled.append((mine / mine.sum()).astype(np.float32) @ strengths)
-            targets.append(attributes * bound[o] / bound[objects].max(axis=0))
-    if not pooled:
-        return Linear(np.zeros((regions.views.ends[-1], tags.attributes.shape[1]), np.float32), np.zeros(0, np.float32))
-    return fit_cue(np.stack(pooled), np.stack(targets))

@@ -23,7 +23,7 @@ def locate_objects(regions: Regions, cue: Array, log_odds: Array, objects: Array
     evidence = cue + TRUST * np.clip(log_odds, -SURE, SURE)
     best = np.empty(len(evidence))
     which = np.zeros(len(evidence), np.int64)
-    for (rows, area), tagged in zip(_rows(regions), objects.astype(bool), strict=True):
+    for (rows, area), tagged in zip(regions.each_place(), objects.astype(bool), strict=True):
         settled = spread_scores(evidence[rows], regions.X[rows], area, kinship)
         allowed: Floats = np.where(tagged, settled, -np.inf)
         best[rows] = allowed.max(axis=1, initial=-np.inf)
@@ -40,8 +40,3 @@ def part_in_two(values: Floats) -> float:
     above = len(values) - below
     apart = (total[-1] * below / len(values) - total[:-1]) ** 2 / np.maximum(below * above, 1)
     return float(edges[1 + np.argmax(apart)])
-
-
-def _rows(regions: Regions) -> list[tuple[slice, Floats]]:
-    starts = regions.starts
-    return [(slice(starts[i], starts[i + 1]), photo.area) for i, photo in enumerate(regions.photos)]

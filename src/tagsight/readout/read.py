@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_softmax, softmax
 
+from tagsight.readout.attributes import describe_photo
 from tagsight.readout.kinship import spread_scores
 from tagsight.readout.learn import Readout
 from tagsight.readout.regions import Regions
-from tagsight.types import Array, Floats
+from tagsight.types import Floats
 
 GATE = 0.5  # weight of the photo's own doubt about an object
 
@@ -18,6 +19,7 @@ class Reading(NamedTuple):
 
     classes: Floats  # (N, 1 + K_o) log-probability, up to a constant, of background and objects, one a region
     attributes: Floats  # (N, K_a) log-odds
+    of_objects: Floats  # (I, K_o, K_a) log-odds of the attributes of each object, wherever in the photo it is
 
     @property
     def objects(self) -> Floats:
@@ -32,26 +34,18 @@ class Reading(NamedTuple):
 
 
 def read_regions(regions: Regions, readout: Readout) -> Reading:
-    """What the readers say: objects less what the photo doubts and shared among kin, attributes by object."""
+    """What the readers say: objects less what the photo doubts and shared among kin, and what they are like."""
     scores = readout.objects.score(regions.X)
     scores[:, 0] += readout.bias
     photo = readout.cue.score(regions.pool_photos())
+    n_objects, n_attributes = photo.shape[1], readout.attributes.usual.shape[1]
     classes = np.empty(scores.shape)
-    attributes = np.empty((len(scores), readout.attributes.weights.shape[1]))
-    for (rows, area, strengths), doubt in zip(regions.each_photo(), np.minimum(photo, 0.0), strict=True):
-        own = np.hstack([scores[rows, :1], scores[rows, 1:] + GATE * doubt])
-        classes[rows] = spread_scores(own, regions.X[rows], area, readout.kinship)
+    attributes = np.empty((len(scores), n_attributes))
+    of_objects = np.empty((len(photo), n_objects, n_attributes))
+    for i, (rows, area) in enumerate(regions.each_place()):
+        X = regions.X[rows]
+        own = np.hstack([scores[rows, :1], scores[rows, 1:] + GATE * np.minimum(photo[i], 0.0)])
+        classes[rows] = spread_scores(own, X, area, readout.kinship)
         share = softmax(classes[rows], axis=1)[:, 1:]
-        attributes[rows] = share_attributes(readout.attributes.score(strengths), share, area)
-    return Reading(classes, attributes)
-
-
-def share_attributes(own: Array, share: Floats, area: Floats) -> Floats:
-    """(R, K_a) log-odds of the attributes of each region: those of the objects it may be.
-
-    An object o has the mean of its regions' `own` log-odds (R, K_a), A_o = sum_j p_jo area_j own_j / sum_j p_jo area_j
-    with p (R, K_o) the objects' share of each region; a region has sum_o p_jo A_o + (1 - sum_o p_jo) own_j.
-    """
-    weight = share * area[:, None]
-    of_object = weight.T @ own / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)[:, None]
-    return share @ of_object + (1.0 - share.sum(axis=1, keepdims=True)) * own
+        attributes[rows], of_objects[i] = describe_photo(readout.attributes, X, share, area)
+    return Reading(classes, attributes, of_objects)

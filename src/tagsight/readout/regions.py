@@ -27,10 +27,15 @@ class Regions(NamedTuple):
         """(N,) share of the photo."""
         return np.concatenate([photo.area for photo in self.photos])
 
+    def each_place(self) -> Iterator[tuple[slice, Floats]]:
+        """Rows and area of one photo after the other."""
+        for start, photo in zip(self.starts, self.photos, strict=False):
+            yield slice(start, start + len(photo.features)), photo.area
+
     def each_photo(self) -> Iterator[tuple[slice, Floats, Array]]:
         """Rows, area and strengths of one photo after the other: strengths are too many to hold at once."""
-        for start, photo in zip(self.starts, self.photos, strict=False):
-            yield slice(start, start + len(photo.features)), photo.area, see_strengths(photo.features, self.views)
+        for (rows, area), photo in zip(self.each_place(), self.photos, strict=True):
+            yield rows, area, see_strengths(photo.features, self.views)
 
     def pool_photos(self) -> Array:
         """(I, D) mean strengths of each photo."""

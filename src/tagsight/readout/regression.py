@@ -15,7 +15,7 @@ from tagsight.types import Array, Floats
 
 
 class Linear(NamedTuple):
-    """x -> x weights + offset, both float32."""
+    """x -> x weights + offset."""
 
     weights: Array  # (D, K)
     offset: Array  # (K,)

@@ -26,15 +26,15 @@ from tagsight.features.views import Views
 from tagsight.files import write_atomically
 from tagsight.model.settings import Factors, Settings
 from tagsight.model.state import Appearance, Globals, Scales, Sparsity, Summary
+from tagsight.readout.attributes import AttributeReader
 from tagsight.readout.kinship import Kinship
 from tagsight.readout.learn import Readout
 from tagsight.readout.regression import Linear
 from tagsight.trained import Exemplar, TrainedModel, Training
 from tagsight.types import Array
 
-SCHEMA = 2
+SCHEMA = 3
 CODEBOOK = "codebook."
-READERS = ("cue", "objects", "attributes")
 
 
 def save_model(model: TrainedModel, path: Path) -> None:
@@ -168,17 +168,21 @@ def _readout_numbers(readout: Readout) -> dict[str, float]:
 
 
 def _readout_tensors(readout: Readout) -> dict[str, Array]:
-    return {
-        f"readout.{part}.{name}": array for part in READERS for name, array in getattr(readout, part)._asdict().items()
+    linears = {"cue": readout.cue, "objects": readout.objects, "attributes": readout.attributes.regions}
+    tensors = {
+        f"readout.{part}.{name}": array for part, one in linears.items() for name, array in one._asdict().items()
     }
+    return {**tensors, "readout.usual": readout.attributes.usual}
 
 
 def _readout(header: dict[str, float], tensors: dict[str, Array]) -> Readout:
     cue, objects, attributes = (
-        Linear(*(tensors[f"readout.{part}.{name}"] for name in Linear._fields)) for part in READERS
+        Linear(*(tensors[f"readout.{part}.{name}"] for name in Linear._fields))
+        for part in ("cue", "objects", "attributes")
     )
+    reader = AttributeReader(attributes, tensors["readout.usual"])
     kinship = Kinship(header["reach"], header["flow"])
-    return Readout(cue, objects, attributes, kinship, header["background"], header["bias"])
+    return Readout(cue, objects, reader, kinship, header["background"], header["bias"])
 
 
 def _exemplars(scores: list[list[float]], tensors: dict[str, Array]) -> tuple[tuple[Exemplar, ...], ...]:

@@ -21,7 +21,7 @@ class Attribute(NamedTuple):
 
 
 class FoundObject(NamedTuple):
-    """An object, where it is clearest, and what it is like there."""
+    """An object, where it is clearest, and what it is like."""
 
     name: str
     score: float
@@ -43,7 +43,7 @@ def annotate_photo(
     n_attributes: int = 5,
     threshold: float = 0.0,
 ) -> tuple[FoundObject, ...]:
-    """The most probable objects, each with the most probable attributes of the region where it is clearest."""
+    """The most probable objects, each with its most probable attributes."""
     best = np.argsort(-posterior.photo, kind="stable")[:n_objects]
     found = [describe_region(model, photo, posterior, int(o), n_attributes, threshold) for o in best]
     return tuple(one for one in found if one.score >= threshold)
@@ -77,11 +77,18 @@ def describe_region(
     threshold: float,
     allowed: Array | None = None,
 ) -> FoundObject:
-    """Object `o` at the region where it is most probable, with that region's attributes."""
-    score = posterior.objects[:, o] if allowed is None else np.where(allowed, posterior.objects[:, o], -1.0)
-    region = int(np.argmax(score))
-    ranked = np.argsort(-posterior.attributes[region], kind="stable")[:n_attributes]
-    attributes = [Attribute(model.vocabulary.attributes[a], float(posterior.attributes[region, a])) for a in ranked]
+    """Object `o` at the region where it is most probable, and its attributes.
+
+    Among `allowed` regions (R,) only, they are those of the region.
+    """
+    if allowed is None:
+        region = int(np.argmax(posterior.objects[:, o]))
+        like = posterior.of_objects[o]
+    else:
+        region = int(np.argmax(np.where(allowed, posterior.objects[:, o], -1.0)))
+        like = posterior.attributes[region]
+    ranked = np.argsort(-like, kind="stable")[:n_attributes]
+    attributes = [Attribute(model.vocabulary.attributes[a], float(like[a])) for a in ranked]
     return FoundObject(
         model.vocabulary.objects[o],
         float(posterior.photo[o]),

@@ -1,0 +1,107 @@
+"""What objects are like: a reader of attributes, taught by located objects and the tags of their photos.
+
+Each located object of a training photo is a bag of regions (`bags`): one region with a wheel is enough. It has the
+photo's attributes as far as they are its own: of the objects of a photo, the one that goes best with attribute a
+(`binding`) has it; the others have it by how well they go with it beside that one.
+
+In a new photo, region j is object o with probability p_jo and has the area a_j. The log-odds of the attributes are
+
+    of a region alone      s_j = x_j W + b
+    of object o            A_o = log sum_j w_jo exp(s_j) + CUSTOM c_o,        w_jo = p_jo a_j / sum_m p_mo a_m
+    of a region            sum_o p_jo A_o + (1 - sum_o p_jo) (s_j + CUSTOM c_0)
+
+with c_o the log-odds of the attributes among the located training objects o, and c_0 among all: what is usual for a
+horse, which its looks may overrule.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logit
+
+from tagsight.data.vocabulary import Tags
+from tagsight.readout.bags import Bags, pool_odds, train_pooled
+from tagsight.readout.binding import bind_attributes
+from tagsight.readout.regions import Regions
+from tagsight.readout.regression import Linear
+from tagsight.types import Array, Floats, Ints
+
+PENALTY = 2e-4  # on unit vectors
+CUSTOM = 0.5  # weight of what is usual
+FAINT = 0.02  # P(attribute | object) that no tag is denied
+RARE = 0.005  # the least that is usual
+
+
+class AttributeReader(NamedTuple):
+    """What reads attributes."""
+
+    regions: Linear  # directions of a region -> attributes
+    usual: Array  # (1 + K_o, K_a) float32 log-odds: of any object, and of each
+
+
+class Described(NamedTuple):
+    """Log-odds of the attributes in one photo."""
+
+    regions: Floats  # (R, K_a)
+    objects: Floats  # (K_o, K_a) wherever the object is, if it is
+
+
+def learn_attributes(regions: Regions, labels: Ints, tags: Tags) -> AttributeReader:
+    """A reader taught by regions labelled 0 background, 1.. objects."""
+    n_objects, n_attributes = tags.objects.shape[1], tags.attributes.shape[1]
+    bags, owner = _bag_objects(regions, labels)
+    if len(owner) == 0:
+        nothing = Linear(np.zeros((regions.X.shape[1], n_attributes), np.float32), np.zeros(n_attributes, np.float32))
+        return AttributeReader(nothing, np.zeros((1 + n_objects, n_attributes), np.float32))
+    photo, which = owner.T
+    targets = _share_tags(tags, photo, which)
+    reader = train_pooled(bags, targets, np.full(targets.shape, 1.0 / len(targets)), PENALTY)
+    of_all = targets.mean(axis=0)
+    count = np.zeros((n_objects, n_attributes))
+    np.add.at(count, which, targets)
+    of_each = (count + of_all) / (np.bincount(which, minlength=n_objects)[:, None] + 1.0)
+    usual = logit(np.clip(np.vstack([of_all, of_each]), RARE, 1.0 - RARE))
+    return AttributeReader(reader, usual.astype(np.float32))
+
+
+def describe_photo(reader: AttributeReader, X: Array, share: Floats, area: Floats) -> Described:
+    """The attributes in a photo with vectors X (R, d), objects' `share` (R, K_o) of each region, and `area` (R,)."""
+    own = reader.regions.score(X).astype(np.float64)
+    weight = share * area[:, None]
+    weight = weight / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)
+    objects = pool_odds(own, weight.T) + CUSTOM * reader.usual[1:]
+    rest = 1.0 - share.sum(axis=1, keepdims=True)
+    return Described(share @ objects + rest * (own + CUSTOM * reader.usual[0]), objects)
+
+
+def describe_parts(reader: AttributeReader, X: Array, share: Floats, weight: Floats) -> Floats:
+    """(B, K_a) log-odds of the attributes of what is in each part of a photo.
+
+    `weight` (B, R) is the share of each region in a part. A region counts for as much of it as is some object; what is
+    usual is that of the objects in the part.
+    """
+    mine = weight * np.maximum(share.sum(axis=1), np.finfo(np.float64).eps)
+    mine = mine / mine.sum(axis=1, keepdims=True)
+    objects = mine @ share
+    objects = objects / np.maximum(objects.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return pool_odds(reader.regions.score(X).astype(np.float64), mine) + CUSTOM * (objects @ reader.usual[1:])
+
+
+def _bag_objects(regions: Regions, labels: Ints) -> tuple[Bags, Ints]:
+    """The located objects as bags, and the photo and object (n, 2) of each."""
+    photo = np.repeat(np.arange(len(regions.photos)), np.diff(regions.starts))
+    rows = np.lexsort((labels, photo))
+    rows = rows[labels[rows] > 0]
+    owner, first = np.unique(np.stack([photo[rows], labels[rows] - 1], axis=1), axis=0, return_index=True)
+    area = regions.area[rows]
+    first = np.append(first, len(rows))
+    if len(owner):
+        area = area / np.repeat(np.add.reduceat(area, first[:-1]), np.diff(first))
+    return Bags(regions.X[rows], area.astype(np.float32), first), owner
+
+
+def _share_tags(tags: Tags, photo: Ints, which: Ints) -> Floats:
+    """(n, K_a) how far the attributes of its photo are those of each object `which` (n,) in `photo` (n,)."""
+    bound = bind_attributes(tags.objects, tags.attributes) + FAINT
+    best = np.stack([bound[here].max(axis=0, initial=FAINT) for here in tags.objects.astype(bool)])
+    return tags.attributes[photo] * bound[which] / best[photo]

@@ -1,0 +1,94 @@
+"""Attributes of objects and regions follow their equations, and are learned from what is the object's own."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tagsight.data.vocabulary import Tags
+from tagsight.features.described import DescribedPhoto
+from tagsight.features.views import Views
+from tagsight.readout.attributes import (
+    CUSTOM,
+    AttributeReader,
+    describe_parts,
+    describe_photo,
+    learn_attributes,
+)
+from tagsight.readout.regions import Regions
+from tagsight.readout.regression import Linear
+
+X = np.eye(4, dtype=np.float32)
+OWN = np.array([[4.0], [0.0], [-2.0], [7.0]])
+AREA = np.array([0.3, 0.1, 0.2, 0.4])
+SHARE = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+USUAL = np.array([[0.5], [2.0], [-3.0]], np.float32)
+
+
+@pytest.fixture
+def reader() -> AttributeReader:
+    return AttributeReader(Linear(OWN.astype(np.float32), np.zeros(1, np.float32)), USUAL)
+
+
+def test_the_odds_of_an_object_are_the_mean_odds_of_its_regions_and_what_is_usual(reader: AttributeReader) -> None:
+    described = describe_photo(reader, X, SHARE, AREA)
+    first = np.log(0.75 * np.exp(4.0) + 0.25) + CUSTOM * 2.0
+    assert_allclose(described.objects.ravel(), [first, -2.0 - CUSTOM * 3.0])
+
+
+def test_a_region_is_like_the_objects_it_may_be_and_else_like_itself(reader: AttributeReader) -> None:
+    described = describe_photo(reader, X, SHARE, AREA)
+    first, second = described.objects.ravel()
+    assert_allclose(described.regions.ravel(), [first, first, second, 7.0 + CUSTOM * 0.5])
+    half = describe_photo(reader, X, 0.5 * SHARE, AREA)
+    assert_allclose(half.objects, described.objects)
+    assert_allclose(half.regions[0], 0.5 * first + 0.5 * (4.0 + CUSTOM * 0.5))
+
+
+def test_an_object_that_is_nowhere_is_described_without_a_warning(reader: AttributeReader) -> None:
+    described = describe_photo(reader, X, np.zeros((4, 2)), AREA)
+    assert np.isfinite(described.objects).all()
+    assert_allclose(described.regions, OWN + CUSTOM * 0.5)
+
+
+def test_what_is_no_object_counts_little_in_a_part(reader: AttributeReader) -> None:
+    weight = np.array([[0.25, 0.0, 0.25, 0.5], [0.0, 0.0, 0.0, 1.0]])
+    parts = describe_parts(reader, X, SHARE, weight)
+    assert_allclose(parts[0], np.log(0.5 * np.exp(4.0) + 0.5 * np.exp(-2.0)) + CUSTOM * (0.5 * 2.0 - 0.5 * 3.0))
+    assert_allclose(parts[1], 7.0, atol=1e-6)
+
+
+def learn(n_photos: int = 400) -> tuple[AttributeReader, np.ndarray]:
+    """Horses (0) are furry (0) or not, by their looks; cars (1) are metal (1), and stand in half of the photos."""
+    rng = np.random.default_rng(0)
+    directions = np.eye(6, dtype=np.float32)  # horse body, fur, car, wheel, sky, nothing
+    furry, car = rng.random(n_photos) < 0.5, rng.random(n_photos) < 0.5
+    photos, vectors, labels = [], [], []
+    for i in range(n_photos):
+        kinds = [0, 1 if furry[i] else 0, *([2, 3] if car[i] else []), 4]
+        vectors.append(directions[kinds])
+        labels += [1, 1, *([2, 2] if car[i] else []), 0]
+        n = len(kinds)
+        photos.append(DescribedPhoto(np.zeros((n, 1)), np.arange(n)[None], np.zeros((0, 2)), np.zeros(0), (9, 9)))
+    tags = Tags(np.stack([np.ones(n_photos), car], axis=1), np.stack([furry, car], axis=1).astype(float))
+    regions = Regions(photos, Views(np.array([1]), np.ones(1), np.ones(1)), np.concatenate(vectors))
+    return learn_attributes(regions, np.array(labels), tags), directions
+
+
+def test_attributes_are_learned_from_the_object_they_go_with() -> None:
+    reader, directions = learn()
+    horse, fur, car, wheel, _, _ = reader.regions.score(directions)
+    assert fur[0] > horse[0] + 2
+    assert min(car[1], wheel[1]) > max(horse[1], fur[1]) + 2
+    assert fur[0] > max(car[0], wheel[0]) + 2
+    _, of_horses, of_cars = reader.usual
+    assert abs(of_horses[0]) < 0.3  # half of the horses are furry
+    assert of_cars[1] > 3
+    assert of_horses[1] < -1
+    assert of_cars[0] < -1
+
+
+def test_nothing_located_teaches_nothing() -> None:
+    photo = DescribedPhoto(np.zeros((1, 1)), np.zeros((1, 1), int), np.zeros((0, 2)), np.zeros(0), (1, 1))
+    regions = Regions([photo], Views(np.array([1]), np.ones(1), np.ones(1)), np.ones((1, 1), np.float32))
+    reader = learn_attributes(regions, np.zeros(1, int), Tags(np.zeros((1, 2)), np.zeros((1, 3))))
+    assert describe_photo(reader, regions.X, np.zeros((1, 2)), np.ones(1)).regions.tolist() == [[0.0, 0.0, 0.0]]
