@@ -21,7 +21,6 @@ from tagsight.features.prepared import STRIDES, PreparedPhoto
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed (tagsight[torch])")
 
-from tagsight.features import torch_describer  # noqa: E402
 from tagsight.features.torch_describer import TorchDescriber  # noqa: E402
 from tagsight.features.torch_network import TorchNetwork  # noqa: E402
 from tagsight.features.torch_pooling import pool_maps  # noqa: E402
@@ -32,11 +31,6 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 @pytest.fixture(scope="module")
 def network(weights: dict[str, np.ndarray]) -> TorchNetwork:
     return TorchNetwork(build_model(weights).SerializeToString(), DEVICE)
-
-
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_describer, "BATCH", 3)
 
 
 def draw_labels(rng: np.random.Generator, shape: tuple[int, int], n: int) -> np.ndarray:
@@ -93,7 +87,7 @@ def test_descriptions_are_those_of_the_cpu_and_come_in_order(backbone: Backbone)
     shapes = [(60, 90), (90, 60), (60, 90), (60, 90), (60, 90), (50, 50)]
     pixels = [rng.integers(0, 255, (*shape, 3)).astype(np.uint8) for shape in shapes]
     labels = [draw_labels(rng, shape, 5 + number) for number, shape in enumerate(shapes)]
-    describer = TorchDescriber(backbone, DEFAULTS, DEVICE)
+    describer = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3)
     found = describer.describe([prepare(p, r, backbone, DEFAULTS) for p, r in zip(pixels, labels, strict=True)])
     for photo, p, r in zip(found, pixels, labels, strict=True):
         expected = describe_regions(p, r, backbone)
@@ -105,7 +99,7 @@ def test_descriptions_are_those_of_the_cpu_and_come_in_order(backbone: Backbone)
 
 def test_maps_at_one_zoom_in_any_order(backbone: Backbone, photo: np.ndarray, ragged_labels: np.ndarray):
     settings = DeepSettings(maps=(MapUse("head", zoom=0.5), MapUse("s16"), MapUse("s32", zoom=0.5)))
-    describer = TorchDescriber(backbone, settings, DEVICE)
+    describer = TorchDescriber(backbone, settings, DEVICE, batch=3)
     (found,) = describer.describe_batch([prepare(photo, ragged_labels, backbone, settings)])
     expected = describe_regions(photo, ragged_labels, backbone, settings=settings)
     assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
@@ -117,14 +111,14 @@ def test_a_photo_is_described_the_same_with_any_others(backbone: Backbone):
         prepare(rng.integers(0, 255, (60, 90, 3)).astype(np.uint8), draw_labels(rng, (60, 90), n), backbone, DEFAULTS)
         for n in (4, 9, 6)
     ]
-    describer = TorchDescriber(backbone, DEFAULTS, DEVICE)
+    describer = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3)
     together = describer.describe_batch(prepared)
     for alone, vectors in zip(prepared, together, strict=True):
         assert_array_equal(describer.describe_batch([alone])[0], vectors)
 
 
 def test_vectors_of_the_gpu_are_kept_apart(backbone: Backbone):
-    ours, theirs = TorchDescriber(backbone, DEFAULTS, DEVICE), DeepDescriber(backbone, DEFAULTS)
+    ours, theirs = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3), DeepDescriber(backbone, DEFAULTS)
     assert ours.blocks == theirs.blocks
     assert ours.fingerprint != theirs.fingerprint
     assert ours.fingerprint != TorchDescriber(backbone, DeepSettings(colour_bins=4), DEVICE).fingerprint
@@ -142,11 +136,11 @@ def test_many_photos_are_described_cached_and_reported(tmp_path: Path, monkeypat
     pytest.importorskip("higra", reason="photos are cut by higra, which is not installed")
     from PIL import Image
 
-    from tagsight.features import gpu_extraction
+    from tagsight.features import gpu_extraction, preparation
 
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(gpu_extraction, "WINDOW", 2)
-    monkeypatch.setattr(gpu_extraction, "AHEAD", 3)
+    monkeypatch.setattr(preparation, "AHEAD", 3)
     cache_builtin(tmp_path / "cache")
     rng = np.random.default_rng(5)
     paths = [tmp_path / f"{number}.png" for number in range(5)]
@@ -154,9 +148,9 @@ def test_many_photos_are_described_cached_and_reported(tmp_path: Path, monkeypat
         blocks = rng.integers(0, 255, (4, 5, 3), np.uint8)
         Image.fromarray(blocks.repeat(12, axis=0).repeat(12, axis=1)).save(path)
     paths[2].write_text("no photo")
-    describer = TorchDescriber(Backbone.builtin(size=96), DEFAULTS, DEVICE)
+    describer = TorchDescriber(Backbone.builtin(size=96), DEFAULTS, DEVICE, batch=3)
     cache = FeatureCache.open(describer.fingerprint, 8)
-    first = list(gpu_extraction.describe_on_gpu(paths, describer, cache, 8, 1))
+    first = list(gpu_extraction.describe_on_gpu(paths, describer, cache, 8, 2))
     assert isinstance(first[2], Problem)
     times = [place.stat().st_mtime_ns for place in first if isinstance(place, Path)]
     again = list(gpu_extraction.describe_on_gpu(paths, describer, cache, 8, 1))

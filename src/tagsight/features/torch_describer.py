@@ -23,7 +23,7 @@ from tagsight.features.torch_pooling import pool_maps
 from tagsight.files import read_bytes
 from tagsight.types import Array
 
-BATCH = 16
+BATCH = 16  # longer ones are hardly faster on an H200
 
 
 class TorchDescriber:
@@ -32,10 +32,11 @@ class TorchDescriber:
     Vectors are those of `DeepDescriber` but for rounding, so the fingerprint is another.
     """
 
-    def __init__(self, backbone: Backbone, settings: DeepSettings, device: torch.device):
+    def __init__(self, backbone: Backbone, settings: DeepSettings, device: torch.device, *, batch: int = BATCH):
         self._network = TorchNetwork(read_bytes(backbone.path), device)
         self._settings = settings
         self._device = device
+        self._batch = batch
         self.blocks = list_blocks(backbone, settings)
         known = f"deep by PyTorch {backbone.fingerprint} {settings} {self.blocks}"
         self.fingerprint = sha256(known.encode()).hexdigest()
@@ -47,14 +48,14 @@ class TorchDescriber:
             alike[tuple(image.shape for image in photo.images.values())].append(index)
         found: dict[int, DescribedPhoto] = {}
         for indices in alike.values():
-            for first in range(0, len(indices), BATCH):
-                some = indices[first : first + BATCH]
+            for first in range(0, len(indices), self._batch):
+                some = indices[first : first + self._batch]
                 vectors = self.describe_batch([photos[i] for i in some])
                 found.update((i, self._finish(photos[i], v)) for i, v in zip(some, vectors, strict=True))
         return [found[index] for index in range(len(photos))]
 
     def describe_batch(self, photos: Sequence[PreparedPhoto]) -> list[Array]:
-        """(R, D) float32 of each of at most BATCH photos of one size."""
+        """(R, D) float32 of each of a batch of photos of one size."""
         uses = self._settings.maps
         pooled: dict[int, Tensor] = {}
         for zoom in photos[0].images:
@@ -69,7 +70,7 @@ class TorchDescriber:
         return [np.hstack([rows, photo.colours]) for rows, photo in parts]
 
     def _stack(self, images: Sequence[Array]) -> Tensor:
-        stacked = torch.zeros((BATCH, *images[0].shape), pin_memory=self._device.type == "cuda")
+        stacked = torch.zeros((self._batch, *images[0].shape), pin_memory=self._device.type == "cuda")
         np.stack(images, out=stacked[: len(images)].numpy())
         return stacked.to(self._device, non_blocking=True)
 
