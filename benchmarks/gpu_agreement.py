@@ -59,7 +59,7 @@ def compare_with_cpu() -> dict[str, Any]:
     )
     shard = shard_of_planted(planted, planted.X)
     start = start_of(shard)
-    asked = planted.tags[planted.groups][:, :N_OBJECTS].any(axis=1)
+    asked = np.any(planted.tags[planted.groups, :N_OBJECTS], axis=1)
     with thread_map(None) as run:
 
         def on_cpu(X: Array) -> dict[int, Reading]:

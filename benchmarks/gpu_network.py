@@ -17,8 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tagsight.features.backbone import Backbone
 from tagsight.features.colour import count_colours
 from tagsight.features.deep import DEFAULTS, describe_regions
-from tagsight.features.pooling import weigh_cells
-from tagsight.features.prepared import STRIDES, PreparedPhoto
+from tagsight.features.prepared import PreparedPhoto, weigh_maps
 from tagsight.features.torch_describer import TorchDescriber
 from tagsight.types import Array
 
@@ -41,18 +40,11 @@ def measure_network(repeats: int) -> dict[str, Any]:
 
 def prepare(pixels: Array, labels: Array, backbone: Backbone) -> PreparedPhoto:
     """As `features.prepared.prepare_photo`, with regions given."""
-    images = {use.zoom: backbone.prepare(pixels, zoom=use.zoom)[0] for use in DEFAULTS.maps}
-    grids = [[side // STRIDES[use.name] for side in images[use.zoom].shape[1:]] for use in DEFAULTS.maps]
+    images = {use.zoom: backbone.resize(pixels, zoom=use.zoom) for use in DEFAULTS.maps}
+    weights = weigh_maps(labels, images, DEFAULTS)
     nothing = np.zeros(0, np.int32)
-    return PreparedPhoto(
-        images,
-        tuple(weigh_cells(labels, rows, columns) for rows, columns in grids),
-        np.sqrt(count_colours(pixels, labels)),
-        labels,
-        nothing,
-        nothing,
-        (WIDTH, HEIGHT),
-    )
+    colours = np.sqrt(count_colours(pixels, labels))
+    return PreparedPhoto(images, weights, colours, labels, nothing, nothing, (WIDTH, HEIGHT))
 
 
 def differences(ours: Array, theirs: Array) -> dict[str, float]:

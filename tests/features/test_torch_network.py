@@ -7,20 +7,24 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from onnx import TensorProto, helper
+from PIL import Image
 
-from tagsight.data.collection import Problem
 from tagsight.errors import InputError
-from tagsight.features.backbone import Backbone, cache_builtin
+from tagsight.features import preparation
+from tagsight.features.backbone import Backbone
 from tagsight.features.cache import FeatureCache
 from tagsight.features.colour import count_colours
 from tagsight.features.deep import DEFAULTS, DeepSettings, MapUse, describe_regions, list_blocks
-from tagsight.features.describer import DeepDescriber
+from tagsight.features.described import DescribedPhoto, describe_photo
+from tagsight.features.describer import DeepDescriber, Recipe
 from tagsight.features.efficientnet import MAP_NAMES, build_model
+from tagsight.features.extract import extract
 from tagsight.features.pooling import pool_map, weigh_cells
-from tagsight.features.prepared import STRIDES, PreparedPhoto
+from tagsight.features.prepared import PreparedPhoto, weigh_maps
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed (tagsight[torch])")
 
+from tagsight.features import gpu_extraction  # noqa: E402
 from tagsight.features.torch_describer import TorchDescriber  # noqa: E402
 from tagsight.features.torch_network import TorchNetwork  # noqa: E402
 from tagsight.features.torch_pooling import pool_maps  # noqa: E402
@@ -41,11 +45,8 @@ def draw_labels(rng: np.random.Generator, shape: tuple[int, int], n: int) -> np.
 
 def prepare(pixels: np.ndarray, labels: np.ndarray, backbone: Backbone, settings: DeepSettings) -> PreparedPhoto:
     """As `prepare_photo`, with regions given."""
-    images = {use.zoom: backbone.prepare(pixels, zoom=use.zoom)[0] for use in settings.maps}
-    weights = tuple(
-        weigh_cells(labels, *(side // STRIDES[use.name] for side in images[use.zoom].shape[1:]))
-        for use in settings.maps
-    )
+    images = {use.zoom: backbone.resize(pixels, zoom=use.zoom) for use in settings.maps}
+    weights = weigh_maps(labels, images, settings)
     nothing = np.zeros(0, np.int32)
     return PreparedPhoto(images, weights, np.sqrt(count_colours(pixels, labels)), labels, nothing, nothing, (9, 9))
 
@@ -132,31 +133,54 @@ def test_another_network_is_refused():
         TorchNetwork(model.SerializeToString(), DEVICE)
 
 
-def test_many_photos_are_described_cached_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture
+def photos(tmp_path: Path) -> list[Path]:
+    """Four photos of two sizes, and in their middle a file that is none."""
+    rng = np.random.default_rng(5)
+    paths = [tmp_path / f"{number}.png" for number in range(5)]
+    for number in (0, 1, 3, 4):
+        blocks = rng.integers(0, 255, (4, 5 - number % 2, 3), np.uint8)
+        Image.fromarray(blocks.repeat(12, axis=0).repeat(12, axis=1)).save(paths[number])
+    paths[2].write_text("no photo")
+    return paths
+
+
+def test_many_photos_are_described_cached_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photos: list[Path]
+):
     pytest.importorskip("higra", reason="photos are cut by higra, which is not installed")
-    from PIL import Image
-
-    from tagsight.features import gpu_extraction, preparation
-
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(gpu_extraction, "WINDOW", 2)
     monkeypatch.setattr(preparation, "AHEAD", 3)
-    cache_builtin(tmp_path / "cache")
-    rng = np.random.default_rng(5)
-    paths = [tmp_path / f"{number}.png" for number in range(5)]
-    for path in (*paths[:2], *paths[3:]):
-        blocks = rng.integers(0, 255, (4, 5, 3), np.uint8)
-        Image.fromarray(blocks.repeat(12, axis=0).repeat(12, axis=1)).save(path)
-    paths[2].write_text("no photo")
-    describer = TorchDescriber(Backbone.builtin(size=96), DEFAULTS, DEVICE, batch=3)
-    cache = FeatureCache.open(describer.fingerprint, 8)
-    first = list(gpu_extraction.describe_on_gpu(paths, describer, cache, 8, 2))
-    assert isinstance(first[2], Problem)
-    times = [place.stat().st_mtime_ns for place in first if isinstance(place, Path)]
-    again = list(gpu_extraction.describe_on_gpu(paths, describer, cache, 8, 1))
-    assert again == first
-    assert [place.stat().st_mtime_ns for place in again if isinstance(place, Path)] == times
-    for path, place in zip(paths, first, strict=True):
-        if isinstance(place, Path):
-            assert place == cache.place(path)
-            assert cache.load(place) is not None
+    backbone = Backbone.builtin()
+    monkeypatch.setattr(
+        gpu_extraction, "open_torch_describer", lambda device: TorchDescriber(backbone, DEFAULTS, DEVICE, batch=1)
+    )
+    first, again = (
+        extract(photos, Recipe("deep"), n_regions=8, n_workers=workers, device="cuda") for workers in (2, 1)
+    )
+    assert first == again
+    assert [problem.path for problem in first.problems] == [photos[2]]
+    assert list(first.photos) == photos[:2] + photos[3:]
+    on_cpu = DeepDescriber(backbone, DEFAULTS)
+    assert first.cache != FeatureCache.open(on_cpu.fingerprint, 8)
+    for path, found in zip(first.photos, first.load(), strict=True):
+        expected = describe_photo(path, on_cpu, n_regions=8)
+        assert_allclose(found.features, expected.features, rtol=2e-3, atol=1e-4)
+        for ours, theirs in zip(found[1:], expected[1:], strict=True):
+            assert_array_equal(ours, theirs)
+
+
+def test_what_is_described_is_not_described_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photos: list[Path], backbone: Backbone
+):
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
+    cache = FeatureCache.open("ours", 8)
+    nothing = np.zeros(0, np.int32)
+    made = DescribedPhoto(np.zeros((1, 3), np.float16), np.zeros((2, 2), np.int32), nothing, nothing, (2, 2))
+    for path in photos:
+        cache.store(cache.place(path), made)
+    describer = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3)
+    monkeypatch.setattr(preparation, "prepare_photo", lambda *_, **__: pytest.fail("it was prepared again"))
+    found = list(gpu_extraction.describe_on_gpu(photos, describer, cache, 8, 1))
+    assert found == [cache.place(path) for path in photos]

@@ -18,7 +18,7 @@ from tagsight.features.deep import DEFAULTS
 from tagsight.features.extract import FEW
 from tagsight.features.prepared import PreparedPhoto, prepare_photo
 
-AHEAD = 128  # photos that may wait in memory, some 6 MB each
+AHEAD = 128  # photos that may wait in memory, some 3 MB each
 
 
 class Awaiting(NamedTuple):

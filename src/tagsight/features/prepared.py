@@ -20,7 +20,7 @@ STRIDES = {"s16": 16, "s32": 32, "head": 32}  # of the built-in network's maps
 class PreparedPhoto(NamedTuple):
     """A photo cut into regions, ready for the network."""
 
-    images: dict[float, Array]  # (3, H, W) float32 for each zoom
+    images: dict[float, Array]  # (H, W, 3) uint8 for each zoom
     weights: tuple[sparse.csr_array, ...]  # (R, cells) for each map of the settings
     colours: Array  # (R, bins^3) float32
     labels: Array
@@ -33,19 +33,22 @@ def prepare_photo(path: Path, backbone: Backbone, settings: DeepSettings, *, n_r
     """Read and cut a photo, and see to what `deep.describe_regions` does beside the network and its pooling."""
     photo = read_photo(path)
     regions = segment_photo(photo.pixels, n_regions)
-    zooms = dict.fromkeys(use.zoom for use in settings.maps)
-    images = {zoom: backbone.prepare(photo.pixels, zoom=zoom)[0] for zoom in zooms}
-    grids = [tuple(side // STRIDES[use.name] for side in images[use.zoom].shape[1:]) for use in settings.maps]
-    weights = {
-        grid: weigh_cells(regions.labels, *grid, interpolation=settings.interpolation) for grid in dict.fromkeys(grids)
-    }
+    images = {use.zoom: backbone.resize(photo.pixels, zoom=use.zoom) for use in settings.maps}
+    weights = weigh_maps(regions.labels, images, settings)
     colours = count_colours(photo.pixels, regions.labels, bins=settings.colour_bins, soft=settings.colour_soft)
     return PreparedPhoto(
         images,
-        tuple(weights[grid] for grid in grids),
+        weights,
         np.sqrt(colours),
         regions.labels,
         regions.edges,
         regions.boundary,
         photo.size,
     )
+
+
+def weigh_maps(labels: Array, images: dict[float, Array], settings: DeepSettings) -> tuple[sparse.csr_array, ...]:
+    """The shares of cells in regions for each map; cells are weighed once for all maps on the same grid."""
+    grids = [tuple(side // STRIDES[use.name] for side in images[use.zoom].shape[:2]) for use in settings.maps]
+    weights = {grid: weigh_cells(labels, *grid, interpolation=settings.interpolation) for grid in dict.fromkeys(grids)}
+    return tuple(weights[grid] for grid in grids)

@@ -37,6 +37,9 @@ class TorchDescriber:
         self._settings = settings
         self._device = device
         self._batch = batch
+        self._mean, self._scale = (
+            torch.tensor(values, device=device).view(3, 1, 1) for values in (backbone.mean, backbone.scale)
+        )
         self.blocks = list_blocks(backbone, settings)
         known = f"deep by PyTorch {backbone.fingerprint} {settings} {self.blocks}"
         self.fingerprint = sha256(known.encode()).hexdigest()
@@ -70,9 +73,12 @@ class TorchDescriber:
         return [np.hstack([rows, photo.colours]) for rows, photo in parts]
 
     def _stack(self, images: Sequence[Array]) -> Tensor:
-        stacked = torch.zeros((self._batch, *images[0].shape), pin_memory=self._device.type == "cuda")
+        """(batch, 3, H, W) float32 on the device, normalised there; black beyond the images."""
+        shape = (self._batch, *images[0].shape)
+        stacked = torch.zeros(shape, dtype=torch.uint8, pin_memory=self._device.type == "cuda")
         np.stack(images, out=stacked[: len(images)].numpy())
-        return stacked.to(self._device, non_blocking=True)
+        pixels = stacked.to(self._device, non_blocking=True).permute(0, 3, 1, 2)
+        return pixels.to(torch.float32, memory_format=torch.contiguous_format).sub_(self._mean).div_(self._scale)
 
     def _finish(self, photo: PreparedPhoto, vectors: Array) -> DescribedPhoto:
         return DescribedPhoto(

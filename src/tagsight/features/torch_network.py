@@ -31,9 +31,10 @@ class TorchNetwork:
 
     def __init__(self, content: bytes, device: torch.device):
         graph = onnx.load_model_from_string(content).graph
+        arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self._stored = {
-            tensor.name: torch.from_numpy(numpy_helper.to_array(tensor).copy()).to(device)
-            for tensor in graph.initializer
+            name: torch.from_numpy(array.copy()).to(device) if array.ndim else array.item()
+            for name, array in arrays.items()
         }
         self._image = graph.input[0].name
         self._nodes = _order(graph, self._stored)
@@ -43,8 +44,8 @@ class TorchNetwork:
 
     @torch.inference_mode()
     def maps(self, images: Tensor, names: Sequence[str]) -> list[Tensor]:
-        """The named maps, each (n, C, rows, columns), of images (n, 3, H, W) made by `Backbone.prepare`."""
-        values = {**self._stored, self._image: images}
+        """The named maps, each (n, C, rows, columns), of normalised images (n, 3, H, W)."""
+        values: dict[str, Any] = {**self._stored, self._image: images}
         with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
             for node in self._nodes:
                 values[node.output] = _OPERATORS[node.operator](node, *(values[name] for name in node.inputs))
@@ -56,7 +57,7 @@ class TorchNetwork:
         return [values[name] for name in names]
 
 
-def _order(graph: onnx.GraphProto, stored: dict[str, Tensor]) -> list[_Node]:
+def _order(graph: onnx.GraphProto, stored: dict[str, Any]) -> list[_Node]:
     last = {name: index for index, node in enumerate(graph.node) for name in node.input if name not in stored}
     return [
         _Node(
@@ -84,7 +85,7 @@ def _same_padding(side: int, kernel: int, stride: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-def _clip(node: _Node, x: Tensor, lowest: Tensor, highest: Tensor) -> Tensor:
+def _clip(node: _Node, x: Tensor, lowest: float, highest: float) -> Tensor:
     return x.clamp_(lowest, highest)  # in place: nobody else reads what a convolution gives before its clip
 
 

@@ -6,8 +6,8 @@ all but the two products with the features.
 
 # pyright: reportMissingImports=false
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -17,6 +17,9 @@ from tagsight.engine.cuda.resident import Photos, Posterior
 from tagsight.engine.cuda.transfer import cut, fetch, join, pack
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Summary
+
+# Recordings never run at the same time, so all can use the same memory for what they make and forget.
+_recorded: WeakSet[torch.cuda.CUDAGraph] = WeakSet()
 
 
 class _Recording(NamedTuple):
@@ -52,14 +55,10 @@ class RecordedStep:
         values = list_globals(state)
         inputs = pack(values, photos.features.device).to(photos.features.device)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=_pool(), capture_error_mode="thread_local"):
+        shared = next((other.pool() for other in _recorded), None)
+        with torch.cuda.graph(graph, pool=shared, capture_error_mode="thread_local"):
             globe = express_globals(cut(inputs, values), settings, photos.features.dtype)
             total = visit_all(photos, self._posterior, globe, settings.passes)
             outputs = join(total)
+        _recorded.add(graph)
         return _Recording(graph, inputs, total, outputs)
-
-
-@cache
-def _pool() -> Any:
-    """Memory for what steps make and forget, one for all recordings: they never run at the same time."""
-    return torch.cuda.graph_pool_handle()
