@@ -34,7 +34,7 @@ class TrainOptions(NamedTuple):
     n_regions: int = N_REGIONS
     seed: int = 0
     n_workers: int | None = None
-    device: str = "cpu"  # where the model sweeps; see StackedIBP
+    device: str = "cpu"  # where the built-in network runs and the model sweeps; see StackedIBP
     readout: bool = True  # False: the model's posterior alone answers
 
     @property
@@ -127,7 +127,14 @@ def _describe(collection: Collection, recipe: Recipe, options: TrainOptions, rep
         done += 1
         report("describing photos", done, len(paths))
 
-    extraction = extract(paths, recipe, n_regions=options.n_regions, n_workers=options.n_workers, on_photo=count)
+    extraction = extract(
+        paths,
+        recipe,
+        n_regions=options.n_regions,
+        n_workers=options.n_workers,
+        on_photo=count,
+        device=options.device,
+    )
     if not extraction.photos:
         first = extraction.problems[0]
         raise InputError(f"none of the {len(paths)} photos can be read (first: {first.path.name!r}: {first.reason})")

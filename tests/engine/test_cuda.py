@@ -9,8 +9,10 @@ import pytest
 from tagsight.engine.threads import ThreadBatch
 from tagsight.model import sticks
 from tagsight.model.layout import Edges
-from tagsight.model.settings import Factors, Settings
+from tagsight.model.local_step import local_step as cpu_step
+from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.state import Summary
+from tagsight.model.visit import Visit
 from tests.engine.training import FACTORS as TRAINING_FACTORS
 from tests.engine.training import draw_photos, train
 from tests.model.cases import STICK_CHOICES, Case, Data, draw_case, draw_data
@@ -24,6 +26,8 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from tagsight.engine.cuda import resident, stick_kernels  # noqa: E402
 from tagsight.engine.cuda.batch import CudaBatch  # noqa: E402
+from tagsight.engine.cuda.local_step import local_step as gpu_step  # noqa: E402
+from tagsight.engine.cuda.sum_kernel import sum_rows  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
 DEVICE = torch.device("cuda" if HAS_GPU else "cpu")
@@ -61,6 +65,47 @@ def assert_same_steps(case: Case, n_steps: int = 2) -> None:
 @pytest.mark.parametrize(("coupling", "affinity"), [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (3.0, 2.0)])
 def test_steps_are_those_of_the_cpu(coupling: float, affinity: float):
     assert_same_steps(draw(1, coupling=coupling, affinity=affinity))
+
+
+def test_every_step_takes_its_own_globals():
+    """From the second on, a GPU repeats what it recorded."""
+    case = draw(13, passes=2)
+    ours, theirs = on_gpu(case), on_cpu(case)
+    mean, _ = case.state.appearance
+    for factor in (1.0, 0.7, 1.2, 0.9):
+        appearance = case.state.appearance._replace(mean=factor * mean)
+        scales = case.state.scales._replace(noise=factor**2 * case.state.scales.noise)
+        state = case.state._replace(appearance=appearance, scales=scales)
+        assert_same(ours.step(state), theirs.step(state))
+    assert ours.local.assign == pytest.approx(theirs.local.assign, abs=2e-6)
+
+
+def test_summaries_stay_as_they_were_after_later_steps():
+    case = draw(14)
+    batch = on_gpu(case)
+    summaries = [batch.step(case.state) for _ in range(3)]
+    kept = [summary.cross.copy() for summary in summaries]
+    batch.step(case.state._replace(appearance=case.state.appearance._replace(mean=-case.state.appearance.mean)))
+    for summary, cross in zip(summaries, kept, strict=True):
+        assert np.array_equal(summary.cross, cross)
+
+
+def test_log_odds_are_those_of_the_cpu():
+    case = draw(15, (75, 2), Factors(6, 6, 7))
+    plan = plan_sticks(case.settings)
+    photos = resident.upload_photos(case.shard, plan, DEVICE, torch.float32)
+    posterior = resident.upload_posterior(case.local, case.shard.layout, plan, DEVICE)
+    ours, theirs = torch.empty_like(posterior.assign), np.empty_like(case.local.assign)
+    gpu_step(photos, posterior, case.state, case.settings, 1, ours)
+    cpu_step(case.shard, case.local, case.state, case.settings, Visit(passes=1), log_odds=theirs)
+    assert ours.cpu().numpy() == pytest.approx(theirs, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize(("n", "M"), [(1, 3), (37, 300), (16, 256), (0, 5)])
+def test_rows_are_summed_in_double_precision(n: int, M: int):
+    values = np.random.default_rng(16).normal(size=(n, M)).astype(np.float32)
+    total = sum_rows(torch.from_numpy(values).to(DEVICE)).cpu().numpy()
+    assert total == pytest.approx(values.sum(axis=0, dtype=np.float64), rel=1e-13, abs=1e-13)
 
 
 @pytest.mark.parametrize("choice", STICK_CHOICES if HAS_GPU else STICK_CHOICES[1::5])
@@ -142,10 +187,14 @@ def test_free_factors_are_cleared_and_restored():
     for batch in (ours, theirs):
         batch.clear_free()
     assert ours.local.assign == pytest.approx(theirs.local.assign, rel=1e-7)
-    ours.step(case.state)
-    ours.restore()
+    for batch in (ours, theirs):
+        for _ in range(3):
+            batch.step(case.state)
+        batch.restore()
     assert ours.local.assign == pytest.approx(case.local.assign, rel=1e-7)
     assert np.array_equal(ours.local.sticks, case.local.sticks)
+    assert_same(ours.step(case.state), theirs.step(case.state))
+    assert ours.local.assign == pytest.approx(theirs.local.assign, abs=2e-6)
 
 
 def test_residuals_are_those_of_the_cpu():

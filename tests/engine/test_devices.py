@@ -1,12 +1,15 @@
 """A device that is not there is one sentence with the remedy, before any work."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tagsight import StackedIBP
+from tagsight import StackedIBP, training
+from tagsight.data.collection import Collection
+from tagsight.data.vocabulary import Vocabulary
 from tagsight.engine import devices
 from tagsight.engine.devices import DEVICES, check_device
 from tagsight.errors import InputError
@@ -35,3 +38,19 @@ def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch):
 def test_the_cpu_needs_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(devices, "find_spec", lambda name: None)
     check_device("cpu")
+
+
+def test_training_describes_photos_on_its_device(monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+
+    def stop(*_: object, device: str, **__: object) -> None:
+        asked.append(device)
+        raise InputError("far enough")
+
+    monkeypatch.setattr(training, "check_device", lambda name: None)
+    monkeypatch.setattr(training, "extract", stop)
+    collection = Collection("none", Path(), (), Vocabulary((), ()), ())
+    for device in DEVICES:
+        with pytest.raises(InputError, match="far enough"):
+            training.train(collection, training.TrainOptions(device=device))
+    assert asked == list(DEVICES)

@@ -25,7 +25,7 @@ def run(
     affinity: Annotated[float, typer.Option(min=0.0, help="Strength of the field within a region.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
-    device: Annotated[str, typer.Option(help="Where the model is learned: cpu, cuda or cuda-bf16.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where to describe and learn: cpu, cuda or cuda-bf16.")] = "cpu",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
     format: Format = None,
     split: Split = None,

@@ -80,6 +80,8 @@ class Backbone:
         self.path = path
         self.size = size
         self.multiple = multiple
+        self.mean = mean
+        self.scale = scale
         self._tables = _tabulate(mean, scale)
         content = read_bytes(path)
         self._session = _open_session(path, content, threads)
@@ -106,11 +108,8 @@ class Backbone:
 
     def prepare(self, pixels: Array, *, zoom: float = 1.0) -> Array:
         """The network's input tensor for a photo: resized, normalised, in the network's layout."""
-        if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or pixels.size == 0:
-            raise InputError(f"a photo must be RGB (h, w, 3) uint8, not {pixels.shape} {pixels.dtype}")
-        height, width = self.fit_size(*pixels.shape[:2], zoom=zoom)
-        shrinks = height * width < pixels.shape[0] * pixels.shape[1]
-        resized = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+        resized = self.resize(pixels, zoom=zoom)
+        height, width, _ = resized.shape
         planes = cv2.split(resized)
         tensor = np.empty((1, 3, height, width), self._input.dtype)
         for channel, plane in enumerate(planes):
@@ -119,6 +118,14 @@ class Backbone:
             else:
                 cv2.LUT(plane, self._tables[channel], tensor[0, channel])
         return tensor if self._input.layout == "NCHW" else np.ascontiguousarray(tensor.transpose(0, 2, 3, 1))
+
+    def resize(self, pixels: Array, *, zoom: float = 1.0) -> Array:
+        """(H, W, 3) uint8: a photo at the size at which the network sees it."""
+        if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or pixels.size == 0:
+            raise InputError(f"a photo must be RGB (h, w, 3) uint8, not {pixels.shape} {pixels.dtype}")
+        height, width = self.fit_size(*pixels.shape[:2], zoom=zoom)
+        shrinks = height * width < pixels.shape[0] * pixels.shape[1]
+        return cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
 
     def forward(self, tensor: Array, names: tuple[str, ...]) -> list[Array]:
         """The named maps, each (C, rows, columns), of an input tensor made by `prepare`."""

@@ -43,11 +43,24 @@ def extract(
     n_regions: int = N_REGIONS,
     n_workers: int | None = None,
     on_photo: Callable[[], None] = lambda: None,
+    device: str = "cpu",
 ) -> Extraction:
-    """Describe every photo that is not described yet; `on_photo` is told of each."""
-    cache = FeatureCache.open(open_describer(recipe).fingerprint, n_regions)
+    """Describe every photo that is not described yet; `on_photo` is told of each.
+
+    On another `device` than the CPU the built-in network runs there; its vectors are kept apart from the CPU's.
+    """
+    n_workers = n_workers or os.cpu_count() or 1
+    if device != "cpu" and recipe.features == "deep":
+        from tagsight.features.gpu_extraction import describe_on_gpu, open_torch_describer
+
+        describer = open_torch_describer("cuda")
+        cache = FeatureCache.open(describer.fingerprint, n_regions)
+        found = describe_on_gpu(photos, describer, cache, n_regions, n_workers)
+    else:
+        cache = FeatureCache.open(open_describer(recipe).fingerprint, n_regions)
+        found = _describe_all(photos, recipe, n_regions, n_workers)
     places: list[Path | Problem] = []
-    for place in _describe_all(photos, recipe, n_regions, n_workers or os.cpu_count() or 1):
+    for place in found:
         places.append(place)
         on_photo()
     good = [(photo, place) for photo, place in zip(photos, places, strict=True) if isinstance(place, Path)]

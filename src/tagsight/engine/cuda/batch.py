@@ -5,6 +5,7 @@
 import torch
 
 from tagsight.engine.cuda.local_step import local_step
+from tagsight.engine.cuda.recorded_step import RecordedStep
 from tagsight.engine.cuda.resident import download_posterior, upload_photos, upload_posterior
 from tagsight.engine.residuals import sample_residuals
 from tagsight.model.layout import Shard
@@ -24,6 +25,7 @@ class CudaBatch:
         self._photos = upload_photos(shard, self._plan, device, dtype)
         self._posterior = upload_posterior(local, shard.layout, self._plan, device)
         self._before = self._posterior
+        self._step = RecordedStep(self._photos, self._posterior, settings)
 
     @property
     def local(self) -> Local:
@@ -36,7 +38,7 @@ class CudaBatch:
 
     def step(self, state: Globals) -> Summary:
         """Update the local posterior and summarise."""
-        return local_step(self._photos, self._posterior, state, self._settings, passes=self._settings.passes)
+        return self._step(state)
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
         """A sample of regions with the tagged factors' share taken away."""
@@ -45,13 +47,13 @@ class CudaBatch:
 
     def clear_free(self) -> None:
         """Switch every free factor off, and remember the posterior before."""
-        self._before = self._posterior
-        self._posterior = self._before.copy()
+        self._before = self._posterior.copy()
         self._clear_columns(self._settings.factors.tagged)
 
     def restore(self) -> None:
         """Go back to the posterior before the last `clear_free`."""
-        self._posterior = self._before.copy()
+        for ours, before in zip(self._posterior, self._before, strict=True):
+            ours.copy_(before)
 
     def _clear_columns(self, first: int) -> None:
         photos = self._photos

@@ -2,6 +2,7 @@
 
 # pyright: reportMissingImports=false
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -15,8 +16,10 @@ from tagsight.engine.cuda.resident import Chunk, Photos, Posterior
 from tagsight.engine.cuda.stick_kernels import prior_logits, settle_sticks
 from tagsight.engine.cuda.summary_kernel import summarise_photos
 from tagsight.engine.cuda.sweep_kernel import sweep_photos
+from tagsight.engine.cuda.transfer import cut, fetch, join, pack
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Summary
+from tagsight.types import Array, Floats
 
 FACTORS, REGIONS = 8, 32  # of a tile: what one warp holds in registers
 
@@ -28,7 +31,7 @@ class Globe(NamedTuple):
     bias: Tensor  # (K,) float32
     B: Tensor  # (K, K) float32
     alpha: Tensor  # (S,) float64
-    precision: float
+    precision: Tensor  # (1,) float32
     coupling: float
     ranked: bool
 
@@ -43,14 +46,35 @@ class Totals(NamedTuple):
     sticks: Tensor  # (2 + S,) entropy, log prior, sum of E[log v]
 
 
-def local_step(photos: Photos, posterior: Posterior, state: Globals, settings: Settings, passes: int) -> Summary:
-    """Update `posterior` in place with so many sweeps and summarise it."""
+def local_step(
+    photos: Photos,
+    posterior: Posterior,
+    state: Globals,
+    settings: Settings,
+    passes: int,
+    log_odds: Tensor | None = None,
+) -> Summary:
+    """Update `posterior` in place with so many sweeps and summarise it.
+
+    `log_odds`, laid out like `posterior.assign`, is filled with the logits of nu, which say more than a nu of 1.
+    """
     globe = put_globals(state, settings, photos.features)
-    parts = (_visit_chunk(chunk, photos, posterior, globe, passes) for chunk in photos.chunks)
-    return _summary(reduce(_accumulate, parts), photos, globe)
+    total = visit_all(photos, posterior, globe, passes, log_odds)
+    return make_summary(fetch(join(total), total), photos, settings)
 
 
-def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, passes: int) -> Totals:
+def visit_all(
+    photos: Photos, posterior: Posterior, globe: Globe, passes: int, log_odds: Tensor | None = None
+) -> Totals:
+    """All of `local_step` that the GPU does."""
+    return reduce(
+        _accumulate, (_visit_chunk(chunk, photos, posterior, globe, passes, log_odds) for chunk in photos.chunks)
+    )
+
+
+def _visit_chunk(
+    chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, passes: int, log_odds: Tensor | None
+) -> Totals:
     dense = photos.features.new_zeros((len(globe.mean), len(globe.bias), chunk.n_columns))
     if passes > 0:
         projection = project(globe.mean, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_slots])
@@ -58,7 +82,7 @@ def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Glob
             if before > 0:
                 count, _ = count_chunk(chunk, photos, posterior, globe, dense)
                 settle_chunk(chunk, photos, posterior, globe, count, update=True)
-            sweep_chunk(chunk, photos, posterior, globe, projection)
+            sweep_chunk(chunk, photos, posterior, globe, projection, log_odds)
     count, assign = count_chunk(chunk, photos, posterior, globe, dense)
     sticks = settle_chunk(chunk, photos, posterior, globe, count, update=passes > 0)
     pair, cross = sum_products(
@@ -69,7 +93,14 @@ def _visit_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Glob
     return Totals(present, pair, cross, assign.sum(dim=0, dtype=torch.float64), sticks.sum(dim=0))
 
 
-def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, projection: Tensor) -> None:
+def sweep_chunk(
+    chunk: Chunk,
+    photos: Photos,
+    posterior: Posterior,
+    globe: Globe,
+    projection: Tensor,
+    log_odds: Tensor | None = None,
+) -> None:
     """Update every nu of the chunk's photos once, given the parts (PARTS, K, slots) of their phi X^T."""
     K = len(globe.bias)
     logits = torch.empty((chunk.n_photos, K), dtype=torch.float32, device=projection.device)
@@ -91,6 +122,7 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
         sweep_photos,
         chunk.n_photos,
         posterior.assign,
+        posterior.assign if log_odds is None else log_odds,
         projection,
         logits,
         globe.bias,
@@ -111,6 +143,7 @@ def sweep_chunk(chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe
         chunk.n_slots,
         K,
         COUPLED=globe.coupling != 0.0,
+        KEEP_ODDS=log_odds is not None,
         PARTS=len(globe.mean),
         FACTORS=FACTORS,
         REGIONS=REGIONS,
@@ -196,19 +229,28 @@ def _stick_warps(photos: Photos) -> int:
 
 def put_globals(state: Globals, settings: Settings, like: Tensor) -> Globe:
     """The globals where the features `like` are, and at their precision."""
-    values = (state.appearance.mean, state.appearance.var, state.affinity, state.sparsity.mean)
-    flat = torch.from_numpy(np.concatenate([value.ravel() for value in values])).to(like.device)  # one transfer
-    parts = flat.split([value.size for value in values])
-    mean, var, M, alpha = (part.view(value.shape) for part, value in zip(parts, values, strict=True))
-    precision = 1.0 / state.scales.noise
+    values = list_globals(state)
+    flat = pack(values, like.device).to(like.device, non_blocking=True)
+    return express_globals(cut(flat, values), settings, like.dtype)
+
+
+def list_globals(state: Globals) -> list[Floats]:
+    """What `express_globals` takes."""
+    precision = np.array([1.0 / state.scales.noise])
+    return [state.appearance.mean, state.appearance.var, state.affinity, state.sparsity.mean, precision]
+
+
+def express_globals(values: Sequence[Tensor], settings: Settings, dtype: torch.dtype) -> Globe:
+    """The globals as a step uses them; nothing in it waits for the GPU."""
+    mean, var, M, alpha, precision = values
     G = mean @ mean.T
     B = settings.affinity * M - precision * G
     return Globe(
-        mean=split_parts(mean.float(), like.dtype),
+        mean=split_parts(mean.float(), dtype),
         bias=(-0.5 * precision * (mean.shape[1] * var + G.diagonal())).float(),
         B=B.fill_diagonal_(0.0).float(),
         alpha=alpha,
-        precision=precision,
+        precision=precision.float(),
         coupling=settings.coupling,
         ranked=plan_sticks(settings).ranked,
     )
@@ -218,10 +260,9 @@ def _accumulate(total: Totals, part: Totals) -> Totals:
     return Totals._make(a.add_(b) for a, b in zip(total, part, strict=True))
 
 
-def _summary(total: Totals, photos: Photos, globe: Globe) -> Summary:
-    flat = torch.cat([tensor.flatten() for tensor in total]).cpu()  # one transfer
-    parts = flat.split([tensor.numel() for tensor in total])
-    count, pair, cross, assign, sticks = (a.view(b.shape).numpy() for a, b in zip(parts, total, strict=True))
+def make_summary(total: Sequence[Array], photos: Photos, settings: Settings) -> Summary:
+    """The summary, from the arrays of `Totals`."""
+    count, pair, cross, assign, sticks = total
     return Summary(
         n_regions=float(len(photos.neighbour_start) - 1),
         square=photos.square,
@@ -231,7 +272,7 @@ def _summary(total: Totals, photos: Photos, globe: Globe) -> Summary:
         n_sticks=photos.n_sticks,
         log_sticks=sticks[2:],
         stick_entropy=float(sticks[0]),
-        log_prior=float(sticks[1]) - (photos.log_orders if globe.ranked else 0.0),
+        log_prior=float(sticks[1]) - (photos.log_orders if plan_sticks(settings).ranked else 0.0),
         assign_entropy=float(assign[0]),
         agreement=float(assign[1]),
     )

@@ -9,6 +9,8 @@ rounded; sums are single precision, and over slots they go on in double precisio
 import torch
 from torch import Tensor
 
+from tagsight.engine.cuda.sum_kernel import sum_rows
+
 
 def count_parts(dtype: torch.dtype) -> int:
     """How many numbers of the features' type stand for one of the other operand."""
@@ -35,10 +37,11 @@ def sum_products(dense: Tensor, x: Tensor, block: int) -> tuple[Tensor, Tensor]:
     `dense` (PARTS, K, n) are the parts of nu^T and `x` (n, D) the same slots of X, whole blocks of them.
     """
     parts, K, n = dense.shape
-    blocks = dense.view(parts * K, n // block, block).transpose(0, 1)
-    pair = _multiply(blocks, blocks.transpose(1, 2)).sum(dim=0, dtype=torch.float64)
-    cross = _multiply(blocks, x.view(n // block, block, -1)).sum(dim=0, dtype=torch.float64)
-    return pair.view(parts, K, parts, K).sum(dim=(0, 2)), cross.view(parts, K, -1).sum(dim=0)
+    D, n_blocks = x.shape[1], n // block
+    blocks = dense.view(parts * K, n_blocks, block).transpose(0, 1)
+    pair = sum_rows(_multiply(blocks, blocks.transpose(1, 2)).view(n_blocks * parts, K * parts * K))
+    cross = sum_rows(_multiply(blocks, x.view(n_blocks, block, D)).view(n_blocks * parts, K * D))
+    return pair.view(K, parts, K).sum(dim=1), cross.view(K, D)
 
 
 def _multiply(a: Tensor, b: Tensor) -> Tensor:

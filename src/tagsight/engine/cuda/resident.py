@@ -18,9 +18,10 @@ from tagsight.model.settings import StickPlan
 from tagsight.model.state import Local
 from tagsight.types import Array, Floats, Ints
 
-# Slots summed in single precision before their sums go on in double. Shorter blocks are more exact and take longer: at
-# aPascal's size 256 gives what the CPU's single precision gives, for half a millisecond more a sweep than 512.
-BLOCKS = {torch.float32: 512, torch.bfloat16: 4096}
+# Slots summed in single precision before their sums go on in double. Shorter blocks are more exact and take longer.
+# With 256 float32 photos go the CPU's way for more than a hundred sweeps; with 512 the sticks of some soon part from
+# it (benchmarks/gpu.py).
+BLOCKS = {torch.float32: 256, torch.bfloat16: 4096}
 CHUNK = 2**20  # slots that are worked on at a time, about
 UPLOAD = 2**16  # rows
 

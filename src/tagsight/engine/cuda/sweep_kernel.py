@@ -14,14 +14,14 @@ CERTAIN = tl.constexpr(80.0)  # exp of more would overflow
 
 @triton.jit
 def sweep_photos(
-    nu, projection, logits, bias, B, factor_start, factor, assign_start, slot_start, colour_start, class_start,
-    neighbour_start, neighbour, weight, precision, coupling, first_photo, first_slot, n_columns, K,
-    COUPLED: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
+    nu, log_odds, projection, logits, bias, B, factor_start, factor, assign_start, slot_start, colour_start,
+    class_start, neighbour_start, neighbour, weight, precision, coupling, first_photo, first_slot, n_columns, K,
+    COUPLED: tl.constexpr, KEEP_ODDS: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
 ):  # fmt: skip
-    """Update every nu of the photos once, in place.
+    """Update every nu of the photos once, in place, and fill `log_odds` with those they were updated to if kept.
 
     `projection` (PARTS, K, n_columns) sums to phi X^T of the slots from `first_slot` on, `logits` (photos, K) are those
-    of the sticks. Without coupling all regions of a photo are one class.
+    of the sticks, `precision` (1,) is 1 / sigma^2. Without coupling all regions of a photo are one class.
     """
     here = tl.program_id(0).to(tl.int64)
     photo = first_photo + here
@@ -30,12 +30,14 @@ def sweep_photos(
     f0 = tl.load(factor_start + photo)
     n_factors = (tl.load(factor_start + photo + 1) - f0).to(tl.int32)
     mine = nu + tl.load(assign_start + photo)
+    log_odds += tl.load(assign_start + photo)
     factors = factor + f0
     projection += slot - first_slot
     logits += here * K
     colour = tl.load(colour_start + photo)
     n_classes = (tl.load(colour_start + photo + 1) - colour).to(tl.int32) if COUPLED else 1
     line = tl.arange(0, FACTORS)
+    scale = tl.load(precision)
 
     for c in range(n_classes):
         if COUPLED:
@@ -59,7 +61,7 @@ def sweep_photos(
                 if PARTS == 2:
                     rest = (column.to(tl.int64) + K)[:, None] * n_columns + j[None, :]
                     eta += tl.load(projection + rest, mask=tile, other=0.0)
-                eta *= precision
+                eta *= scale
                 eta += (tl.load(bias + column) + tl.load(logits + column))[:, None]
                 if COUPLED:
                     message = tl.zeros((FACTORS, REGIONS), tl.float32)
@@ -78,14 +80,20 @@ def sweep_photos(
                 block = mine + k[:, None] * n_regions + j[None, :]
                 before = tl.load(block, mask=tile, other=0.0)
                 after = before
+                odds = eta
                 for r in tl.static_range(FACTORS):
                     this = line[:, None] == r
-                    value = 1.0 / (1.0 + tl.exp(tl.minimum(-_pick_row(eta, this), CERTAIN)))
+                    logit = _pick_row(eta, this)
+                    value = 1.0 / (1.0 + tl.exp(tl.minimum(-logit, CERTAIN)))
                     moved = value - _pick_row(before, this)
                     row = B + tl.sum(tl.where(line == r, column, 0), axis=0) * K
                     eta += tl.load(row + column)[:, None] * moved[None, :]
                     after = tl.where(this, value[None, :], after)
+                    if KEEP_ODDS:
+                        odds = tl.where(this, logit[None, :], odds)
                 tl.store(block, after, mask=tile)
+                if KEEP_ODDS:
+                    tl.store(log_odds + k[:, None] * n_regions + j[None, :], odds, mask=tile)
         if COUPLED:
             tl.debug_barrier()
 

@@ -1,0 +1,79 @@
+"""The built-in network and its pooling on a GPU: photos a second by length of batch, and how close; part of `gpu.py`.
+
+Photos are noise of 500 x 375 pixels, which the network sees at 640 x 480 and, for the last map, at 384 x 288; regions
+are a grid of 80 cells.
+"""
+
+# pyright: reportMissingImports=false
+
+from typing import Any
+
+import numpy as np
+import torch
+from extraction import clock, make_grid
+from gpu_setting import GPU, time_on_gpu
+from torch.utils.flop_counter import FlopCounterMode
+
+from tagsight.features.backbone import Backbone
+from tagsight.features.colour import count_colours
+from tagsight.features.deep import DEFAULTS, describe_regions
+from tagsight.features.prepared import PreparedPhoto, weigh_maps
+from tagsight.features.torch_describer import TorchDescriber
+from tagsight.types import Array
+
+BATCHES = (1, 4, 8, 16, 32, 64)
+HEIGHT, WIDTH = 375, 500
+
+
+def measure_network(repeats: int) -> dict[str, Any]:
+    backbone = Backbone.builtin()
+    labels = make_grid(HEIGHT, WIDTH)
+    pixels = np.random.default_rng(0).integers(0, 256, (4, HEIGHT // 5, WIDTH // 5, 3)).astype(np.uint8)
+    pixels = pixels.repeat(5, axis=1).repeat(5, axis=2)
+    prepared = [prepare(photo, labels, backbone) for photo in pixels]
+    ours = TorchDescriber(backbone, DEFAULTS, GPU, batch=4).describe_batch(prepared)
+    theirs = [describe_regions(photo, labels, backbone) for photo in pixels]
+    found: dict[str, Any] = {"regions_per_photo": 80, **differences(np.vstack(ours), np.vstack(theirs))}
+    found["batches"] = {n: measure_batch(backbone, [prepared[i % 4] for i in range(n)], repeats) for n in BATCHES}
+    return found
+
+
+def prepare(pixels: Array, labels: Array, backbone: Backbone) -> PreparedPhoto:
+    """As `features.prepared.prepare_photo`, with regions given."""
+    images = {use.zoom: backbone.resize(pixels, zoom=use.zoom) for use in DEFAULTS.maps}
+    weights = weigh_maps(labels, images, DEFAULTS)
+    nothing = np.zeros(0, np.int32)
+    colours = np.sqrt(count_colours(pixels, labels))
+    return PreparedPhoto(images, weights, colours, labels, nothing, nothing, (WIDTH, HEIGHT))
+
+
+def differences(ours: Array, theirs: Array) -> dict[str, float]:
+    """Of vectors before they are rounded to half precision, and after."""
+    return {
+        "largest_difference": float(np.abs(ours - theirs).max()),
+        "largest_value": float(np.abs(theirs).max()),
+        "same_in_half_precision": float(np.mean(ours.astype(np.float16) == theirs.astype(np.float16))),
+    }
+
+
+def measure_batch(backbone: Backbone, photos: list[PreparedPhoto], repeats: int) -> dict[str, float]:
+    """Photos a second: all of it (arrays to the GPU, network, pooling, vectors back), and the network alone."""
+    describer = TorchDescriber(backbone, DEFAULTS, GPU, batch=len(photos))
+    describer.describe_batch(photos)
+    milliseconds = sorted(clock(lambda: describer.describe_batch(photos))[1] for _ in range(repeats))
+    images = {zoom: describer._stack([photo.images[zoom] for photo in photos]) for zoom in photos[0].images}
+    names = {zoom: [use.name for use in DEFAULTS.maps if use.zoom == zoom] for zoom in images}
+
+    def network_only() -> None:
+        for zoom in images:
+            describer._network.maps(images[zoom], names[zoom])
+
+    with FlopCounterMode(display=False) as counted:
+        network_only()
+    network_s = time_on_gpu(network_only, repeats)
+    torch.cuda.empty_cache()
+    return {
+        "photos_per_s": 1e3 * len(photos) / milliseconds[len(milliseconds) // 2],
+        "network_photos_per_s": len(photos) / network_s,
+        "network_flop_per_s": counted.get_total_flops() / network_s,
+    }

@@ -1,0 +1,63 @@
+"""A local step whose launches are recorded once (a CUDA graph) and then repeated by one call.
+
+A step is some forty launches, most of them tiny. One by one they make a sweep of aPascal's size a fifth longer.
+"""
+
+# pyright: reportMissingImports=false
+
+from typing import NamedTuple
+from weakref import WeakSet
+
+import torch
+from torch import Tensor
+
+from tagsight.engine.cuda.local_step import Totals, express_globals, list_globals, local_step, make_summary, visit_all
+from tagsight.engine.cuda.resident import Photos, Posterior
+from tagsight.engine.cuda.transfer import cut, fetch, join, pack
+from tagsight.model.settings import Settings
+from tagsight.model.state import Globals, Summary
+
+# Recordings never run at the same time, so all can use the same memory for what they make and forget.
+_recorded: WeakSet[torch.cuda.CUDAGraph] = WeakSet()
+
+
+class _Recording(NamedTuple):
+    graph: torch.cuda.CUDAGraph
+    inputs: Tensor  # the globals, flat
+    total: Totals  # of which the shapes count
+    outputs: Tensor  # `total`, flat
+
+
+class RecordedStep:
+    """Local steps over `photos` that update `posterior`, always in the same memory."""
+
+    def __init__(self, photos: Photos, posterior: Posterior, settings: Settings):
+        self._photos = photos
+        self._posterior = posterior
+        self._settings = settings
+        self._compiled = False
+        self._recording: _Recording | None = None
+
+    def __call__(self, state: Globals) -> Summary:
+        """See `local_step`; the first step compiles what the second records. Triton's interpreter records nothing."""
+        photos, settings = self._photos, self._settings
+        if not self._compiled:
+            self._compiled = photos.features.is_cuda
+            return local_step(photos, self._posterior, state, settings, settings.passes)
+        recording = self._recording = self._recording or self._record(state)
+        recording.inputs.copy_(pack(list_globals(state), recording.inputs.device), non_blocking=True)
+        recording.graph.replay()
+        return make_summary(fetch(recording.outputs, recording.total), photos, settings)
+
+    def _record(self, state: Globals) -> _Recording:
+        photos, settings = self._photos, self._settings
+        values = list_globals(state)
+        inputs = pack(values, photos.features.device).to(photos.features.device)
+        graph = torch.cuda.CUDAGraph()
+        shared = next((other.pool() for other in _recorded), None)
+        with torch.cuda.graph(graph, pool=shared, capture_error_mode="thread_local"):
+            globe = express_globals(cut(inputs, values), settings, photos.features.dtype)
+            total = visit_all(photos, self._posterior, globe, settings.passes)
+            outputs = join(total)
+        _recorded.add(graph)
+        return _Recording(graph, inputs, total, outputs)

@@ -1,0 +1,186 @@
+"""PyTorch's network, pooling and description are those of onnxruntime; on a GPU where there is one, else on the CPU."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from onnx import TensorProto, helper
+from PIL import Image
+
+from tagsight.errors import InputError
+from tagsight.features import preparation
+from tagsight.features.backbone import Backbone
+from tagsight.features.cache import FeatureCache
+from tagsight.features.colour import count_colours
+from tagsight.features.deep import DEFAULTS, DeepSettings, MapUse, describe_regions, list_blocks
+from tagsight.features.described import DescribedPhoto, describe_photo
+from tagsight.features.describer import DeepDescriber, Recipe
+from tagsight.features.efficientnet import MAP_NAMES, build_model
+from tagsight.features.extract import extract
+from tagsight.features.pooling import pool_map, weigh_cells
+from tagsight.features.prepared import PreparedPhoto, weigh_maps
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed (tagsight[torch])")
+
+from tagsight.features import gpu_extraction  # noqa: E402
+from tagsight.features.torch_describer import TorchDescriber  # noqa: E402
+from tagsight.features.torch_network import TorchNetwork  # noqa: E402
+from tagsight.features.torch_pooling import pool_maps  # noqa: E402
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.fixture(scope="module")
+def network(weights: dict[str, np.ndarray]) -> TorchNetwork:
+    return TorchNetwork(build_model(weights).SerializeToString(), DEVICE)
+
+
+def draw_labels(rng: np.random.Generator, shape: tuple[int, int], n: int) -> np.ndarray:
+    labels = rng.integers(0, n, shape).astype(np.int32)
+    labels.flat[:n] = np.arange(n)
+    return labels
+
+
+def prepare(pixels: np.ndarray, labels: np.ndarray, backbone: Backbone, settings: DeepSettings) -> PreparedPhoto:
+    """As `prepare_photo`, with regions given."""
+    images = {use.zoom: backbone.resize(pixels, zoom=use.zoom) for use in settings.maps}
+    weights = weigh_maps(labels, images, settings)
+    nothing = np.zeros(0, np.int32)
+    return PreparedPhoto(images, weights, np.sqrt(count_colours(pixels, labels)), labels, nothing, nothing, (9, 9))
+
+
+@pytest.mark.parametrize("size", [(64, 96), (96, 64), (32, 32)])
+def test_maps_are_those_of_onnxruntime(network: TorchNetwork, backbone: Backbone, size: tuple[int, int]):
+    images = np.random.default_rng(0).normal(size=(2, 3, *size)).astype(np.float32)
+    found = network.maps(torch.from_numpy(images).to(DEVICE), MAP_NAMES)
+    for number, image in enumerate(images):
+        expected = backbone.forward(image[None], MAP_NAMES)
+        for values, theirs in zip(found, expected, strict=True):
+            assert_allclose(values[number].cpu().numpy(), theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_sides_that_no_stride_divides(network: TorchNetwork, backbone: Backbone):
+    image = np.random.default_rng(1).normal(size=(1, 3, 75, 101)).astype(np.float32)
+    found = network.maps(torch.from_numpy(image).to(DEVICE), MAP_NAMES)
+    for values, theirs in zip(found, backbone.forward(image, MAP_NAMES), strict=True):
+        assert_allclose(values[0].cpu().numpy(), theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_maps_asked_for_alone_are_the_same(network: TorchNetwork):
+    images = torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    together = dict(zip(MAP_NAMES, network.maps(images, MAP_NAMES), strict=True))
+    for name in MAP_NAMES:
+        assert torch.equal(network.maps(images, [name])[0], together[name])
+
+
+def test_pooling_is_that_of_the_cpu():
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=(3, 7, 4, 5)).astype(np.float32)
+    weights = [weigh_cells(draw_labels(rng, (30, 40), n), 4, 5) for n in (6, 1)]
+    expected = np.vstack([pool_map(values[i], w) for i, w in enumerate(weights)])
+    assert_allclose(pool_maps(torch.from_numpy(values).to(DEVICE), weights).cpu().numpy(), expected, atol=1e-6)
+
+
+def test_descriptions_are_those_of_the_cpu_and_come_in_order(backbone: Backbone):
+    rng = np.random.default_rng(3)
+    shapes = [(60, 90), (90, 60), (60, 90), (60, 90), (60, 90), (50, 50)]
+    pixels = [rng.integers(0, 255, (*shape, 3)).astype(np.uint8) for shape in shapes]
+    labels = [draw_labels(rng, shape, 5 + number) for number, shape in enumerate(shapes)]
+    describer = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3)
+    found = describer.describe([prepare(p, r, backbone, DEFAULTS) for p, r in zip(pixels, labels, strict=True)])
+    for photo, p, r in zip(found, pixels, labels, strict=True):
+        expected = describe_regions(p, r, backbone)
+        assert photo.features.dtype == np.float16
+        assert_allclose(photo.features, expected, rtol=2e-3, atol=1e-4)
+        assert_array_equal(photo.labels, r)
+    assert describer.blocks == list_blocks(backbone)
+
+
+def test_maps_at_one_zoom_in_any_order(backbone: Backbone, photo: np.ndarray, ragged_labels: np.ndarray):
+    settings = DeepSettings(maps=(MapUse("head", zoom=0.5), MapUse("s16"), MapUse("s32", zoom=0.5)))
+    describer = TorchDescriber(backbone, settings, DEVICE, batch=3)
+    (found,) = describer.describe_batch([prepare(photo, ragged_labels, backbone, settings)])
+    expected = describe_regions(photo, ragged_labels, backbone, settings=settings)
+    assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_photo_is_described_the_same_with_any_others(backbone: Backbone):
+    rng = np.random.default_rng(4)
+    prepared = [
+        prepare(rng.integers(0, 255, (60, 90, 3)).astype(np.uint8), draw_labels(rng, (60, 90), n), backbone, DEFAULTS)
+        for n in (4, 9, 6)
+    ]
+    describer = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3)
+    together = describer.describe_batch(prepared)
+    for alone, vectors in zip(prepared, together, strict=True):
+        assert_array_equal(describer.describe_batch([alone])[0], vectors)
+
+
+def test_vectors_of_the_gpu_are_kept_apart(backbone: Backbone):
+    ours, theirs = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3), DeepDescriber(backbone, DEFAULTS)
+    assert ours.blocks == theirs.blocks
+    assert ours.fingerprint != theirs.fingerprint
+    assert ours.fingerprint != TorchDescriber(backbone, DeepSettings(colour_bins=4), DEVICE).fingerprint
+
+
+def test_another_network_is_refused():
+    node = helper.make_node("Sigmoid", ["image"], ["map"])
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("image", "map")]
+    model = helper.make_model(helper.make_graph([node], "toy", values[:1], values[1:]))
+    with pytest.raises(InputError, match="only the built-in network runs by PyTorch; this one has Sigmoid"):
+        TorchNetwork(model.SerializeToString(), DEVICE)
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> list[Path]:
+    """Four photos of two sizes, and in their middle a file that is none."""
+    rng = np.random.default_rng(5)
+    paths = [tmp_path / f"{number}.png" for number in range(5)]
+    for number in (0, 1, 3, 4):
+        blocks = rng.integers(0, 255, (4, 5 - number % 2, 3), np.uint8)
+        Image.fromarray(blocks.repeat(12, axis=0).repeat(12, axis=1)).save(paths[number])
+    paths[2].write_text("no photo")
+    return paths
+
+
+def test_many_photos_are_described_cached_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photos: list[Path]
+):
+    pytest.importorskip("higra", reason="photos are cut by higra, which is not installed")
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(gpu_extraction, "WINDOW", 2)
+    monkeypatch.setattr(preparation, "AHEAD", 3)
+    backbone = Backbone.builtin()
+    monkeypatch.setattr(
+        gpu_extraction, "open_torch_describer", lambda device: TorchDescriber(backbone, DEFAULTS, DEVICE, batch=1)
+    )
+    first, again = (
+        extract(photos, Recipe("deep"), n_regions=8, n_workers=workers, device="cuda") for workers in (2, 1)
+    )
+    assert first == again
+    assert [problem.path for problem in first.problems] == [photos[2]]
+    assert list(first.photos) == photos[:2] + photos[3:]
+    on_cpu = DeepDescriber(backbone, DEFAULTS)
+    assert first.cache != FeatureCache.open(on_cpu.fingerprint, 8)
+    for path, found in zip(first.photos, first.load(), strict=True):
+        expected = describe_photo(path, on_cpu, n_regions=8)
+        assert_allclose(found.features, expected.features, rtol=2e-3, atol=1e-4)
+        for ours, theirs in zip(found[1:], expected[1:], strict=True):
+            assert_array_equal(ours, theirs)
+
+
+def test_what_is_described_is_not_described_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photos: list[Path], backbone: Backbone
+):
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
+    cache = FeatureCache.open("ours", 8)
+    nothing = np.zeros(0, np.int32)
+    made = DescribedPhoto(np.zeros((1, 3), np.float16), np.zeros((2, 2), np.int32), nothing, nothing, (2, 2))
+    for path in photos:
+        cache.store(cache.place(path), made)
+    describer = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3)
+    monkeypatch.setattr(preparation, "prepare_photo", lambda *_, **__: pytest.fail("it was prepared again"))
+    found = list(gpu_extraction.describe_on_gpu(photos, describer, cache, 8, 1))
+    assert found == [cache.place(path) for path in photos]
