@@ -13,6 +13,7 @@ from tagsight.readout.attributes import (
     describe_parts,
     describe_photo,
     learn_attributes,
+    liken,
 )
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
@@ -57,6 +58,23 @@ def test_what_is_no_object_counts_little_in_a_part(reader: AttributeReader) -> N
     assert_allclose(parts[1], 7.0, atol=1e-6)
 
 
+def test_a_region_is_likened_to_what_has_its_attributes() -> None:
+    words = Linear(np.array([[3.0, -3.0], [-3.0, 3.0], [-4.0, -4.0]], np.float32), np.zeros(2, np.float32))
+    usual = np.array([[-5.0, -5.0], [2.0, -2.0], [-1.0, 1.5]], np.float32)
+    scores = liken(AttributeReader(words, usual), np.eye(3, dtype=np.float32))
+    q, P = 1 / (1 + np.exp(-words.weights.astype(float))), 1 / (1 + np.exp(-usual.astype(float)))
+    for j in range(3):
+        for o in range(3):
+            expected = sum(q[j, a] * np.log(P[o, a]) + (1 - q[j, a]) * np.log(1 - P[o, a]) for a in range(2))
+            assert scores[j, o] == pytest.approx(expected, abs=1e-4)
+    assert scores.argmax(axis=1).tolist() == [1, 2, 0]
+
+
+def test_without_attributes_a_region_is_like_everything() -> None:
+    nothing = AttributeReader(Linear(np.zeros((3, 0)), np.zeros(0)), np.zeros((4, 0)))
+    assert_allclose(liken(nothing, np.eye(3)), np.zeros((3, 4)))
+
+
 def learn(n_photos: int = 400) -> tuple[AttributeReader, np.ndarray]:
     """Horses (0) are furry (0) or not, by their looks; cars (1) are metal (1), and stand in half of the photos."""
     rng = np.random.default_rng(0)
@@ -87,8 +105,15 @@ def test_attributes_are_learned_from_the_object_they_go_with() -> None:
     assert of_cars[0] < -1
 
 
+def test_background_has_no_attribute() -> None:
+    reader, directions = learn()
+    scores = reader.regions.score(directions)
+    assert (scores[4] < scores[:4].max(axis=0) - 2).all()
+    assert (reader.usual[0] <= reader.usual[1:].min()).all()
+
+
 def test_nothing_located_teaches_nothing() -> None:
     photo = DescribedPhoto(np.zeros((1, 1)), np.zeros((1, 1), int), np.zeros((0, 2)), np.zeros(0), (1, 1))
     regions = Regions([photo], Views(np.array([1]), np.ones(1), np.ones(1)), np.ones((1, 1), np.float32))
     reader = learn_attributes(regions, np.zeros(1, int), Tags(np.zeros((1, 2)), np.zeros((1, 3))))
-    assert describe_photo(reader, regions.X, np.zeros((1, 2)), np.ones(1)).regions.tolist() == [[0.0, 0.0, 0.0]]
+    assert (describe_photo(reader, regions.X, np.zeros((1, 2)), np.ones(1)).regions < 0).all()

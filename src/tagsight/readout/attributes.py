@@ -2,7 +2,8 @@
 
 Each located object of a training photo is a bag of regions (`bags`): one region with a wheel is enough. It has the
 photo's attributes as far as they are its own: of the objects of a photo, the one that goes best with attribute a
-(`binding`) has it; the others have it by how well they go with it beside that one.
+(`binding`) has it; the others have it by how well they go with it beside that one. What is left of a photo is a bag
+that has none.
 
 In a new photo, region j is object o with probability p_jo and has the area a_j. The log-odds of the attributes are
 
@@ -10,14 +11,19 @@ In a new photo, region j is object o with probability p_jo and has the area a_j.
     of object o            A_o = log sum_j w_jo exp(s_j) + CUSTOM c_o,        w_jo = p_jo a_j / sum_m p_mo a_m
     of a region            sum_o p_jo A_o + (1 - sum_o p_jo) (s_j + CUSTOM c_0)
 
-with c_o the log-odds of the attributes among the located training objects o, and c_0 among all: what is usual for a
-horse, which its looks may overrule.
+with c_o the log-odds of the attributes among the located training objects o, and c_0 those of background: what is usual
+for a horse, which its looks may overrule. The other way round, what a region is like says what it is (`liken`):
+
+    e_jo = sum_a  q_ja log P(a | o) + (1 - q_ja) log (1 - P(a | o)),         q = sigmoid(s), P = sigmoid(c),
+
+the expected log-probability of its attributes in object o, o = 0 being background. An attribute is learned from all
+objects that have it, so it knows of a rare object what common ones taught it.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, log_expit, logit
 
 from tagsight.data.vocabulary import Tags
 from tagsight.readout.bags import Bags, pool_odds, train_pooled
@@ -36,7 +42,7 @@ class AttributeReader(NamedTuple):
     """What reads attributes."""
 
     regions: Linear  # directions of a region -> attributes
-    usual: Array  # (1 + K_o, K_a) float32 log-odds: of any object, and of each
+    usual: Array  # (1 + K_o, K_a) float32 log-odds: of background, and of each object
 
 
 class Described(NamedTuple):
@@ -49,19 +55,23 @@ class Described(NamedTuple):
 def learn_attributes(regions: Regions, labels: Ints, tags: Tags) -> AttributeReader:
     """A reader taught by regions labelled 0 background, 1.. objects."""
     n_objects, n_attributes = tags.objects.shape[1], tags.attributes.shape[1]
-    bags, owner = _bag_objects(regions, labels)
-    if len(owner) == 0:
-        nothing = Linear(np.zeros((regions.X.shape[1], n_attributes), np.float32), np.zeros(n_attributes, np.float32))
-        return AttributeReader(nothing, np.zeros((1 + n_objects, n_attributes), np.float32))
-    photo, which = owner.T
-    targets = _share_tags(tags, photo, which)
+    bags, photo, label = _bag_labels(regions, labels)
+    located, which = label > 0, label[label > 0] - 1
+    targets = np.zeros((len(label), n_attributes))
+    targets[located] = _share_tags(tags, photo[located], which)
     reader = train_pooled(bags, targets, np.full(targets.shape, 1.0 / len(targets)), PENALTY)
-    of_all = targets.mean(axis=0)
     count = np.zeros((n_objects, n_attributes))
-    np.add.at(count, which, targets)
+    np.add.at(count, which, targets[located])
+    of_all = count.sum(axis=0) / max(len(which), 1)
     of_each = (count + of_all) / (np.bincount(which, minlength=n_objects)[:, None] + 1.0)
-    usual = logit(np.clip(np.vstack([of_all, of_each]), RARE, 1.0 - RARE))
+    usual = logit(np.clip(np.vstack([np.zeros(n_attributes), of_each]), RARE, 1.0 - RARE))
     return AttributeReader(reader, usual.astype(np.float32))
+
+
+def liken(reader: AttributeReader, X: Array) -> Array:
+    """(N, 1 + K_o) e, how well what regions (N, d) are like goes with background and each object."""
+    like = expit(reader.regions.score(X))
+    return like @ log_expit(reader.usual).T + (1.0 - like) @ log_expit(-reader.usual).T
 
 
 def describe_photo(reader: AttributeReader, X: Array, share: Floats, area: Floats) -> Described:
@@ -87,17 +97,15 @@ def describe_parts(reader: AttributeReader, X: Array, share: Floats, weight: Flo
     return pool_odds(reader.regions.score(X).astype(np.float64), mine) + CUSTOM * (objects @ reader.usual[1:])
 
 
-def _bag_objects(regions: Regions, labels: Ints) -> tuple[Bags, Ints]:
-    """The located objects as bags, and the photo and object (n, 2) of each."""
+def _bag_labels(regions: Regions, labels: Ints) -> tuple[Bags, Ints, Ints]:
+    """The regions of one label in one photo as a bag; the photo (n,) and label (n,) of each."""
     photo = np.repeat(np.arange(len(regions.photos)), np.diff(regions.starts))
     rows = np.lexsort((labels, photo))
-    rows = rows[labels[rows] > 0]
-    owner, first = np.unique(np.stack([photo[rows], labels[rows] - 1], axis=1), axis=0, return_index=True)
-    area = regions.area[rows]
+    owner, first = np.unique(np.stack([photo[rows], labels[rows]], axis=1), axis=0, return_index=True)
     first = np.append(first, len(rows))
-    if len(owner):
-        area = area / np.repeat(np.add.reduceat(area, first[:-1]), np.diff(first))
-    return Bags(regions.X[rows], area.astype(np.float32), first), owner
+    area = regions.area[rows]
+    area = area / np.repeat(np.add.reduceat(area, first[:-1]), np.diff(first))
+    return Bags(regions.X[rows], area.astype(np.float32), first), *owner.T
 
 
 def _share_tags(tags: Tags, photo: Ints, which: Ints) -> Floats:

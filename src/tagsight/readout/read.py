@@ -5,13 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from tagsight.readout.attributes import describe_photo
+from tagsight.readout.attributes import describe_photo, liken
 from tagsight.readout.kinship import spread_scores
 from tagsight.readout.learn import Readout
 from tagsight.readout.regions import Regions
 from tagsight.types import Floats
 
 GATE = 0.5  # weight of the photo's own doubt about an object
+LIKENESS = 0.4  # weight of what a region is like, beside what it is
 
 
 class Reading(NamedTuple):
@@ -34,8 +35,11 @@ class Reading(NamedTuple):
 
 
 def read_regions(regions: Regions, readout: Readout) -> Reading:
-    """What the readers say: objects less what the photo doubts and shared among kin, and what they are like."""
-    scores = readout.objects.score(regions.X)
+    """What the readers say.
+
+    Objects by their looks and by what they are like, less what the photo doubts, shared among kin; attributes of both.
+    """
+    scores = readout.objects.score(regions.X) + LIKENESS * liken(readout.attributes, regions.X)
     scores[:, 0] += readout.bias
     photo = readout.cue.score(regions.pool_photos())
     n_objects, n_attributes = photo.shape[1], readout.attributes.usual.shape[1]
