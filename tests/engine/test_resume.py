@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,12 @@ from tagsight.model.local_step import BLOCK, add_squares
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.stopping import Stop
 from tagsight.storage.checkpoint import FitCheckpoint
-from tagsight.storage.position_file import load_fit, load_position, save_fit, save_position
+from tagsight.storage.position_file import load_position, save_fit, save_position
 from tagsight.storage.shard_file import save_shard
 from tagsight.storage.stored_shards import StoredShards
 from tests.engine.training import FACTORS, draw_photos
 
-PHOTOS = draw_photos(3 * BLOCK + 7, D=8, noise=0.8, seed=2)
+PHOTOS = draw_photos(3 * BLOCK + 7, D=8, noise=0.5, seed=5)
 SETTINGS = Settings(FACTORS)
 Learn = Callable[[Lesson, FitCheckpoint | None, Path], Fit]
 
@@ -62,7 +63,6 @@ def learn_in_batches(lesson: Lesson, checkpoint: FitCheckpoint | None, folder: P
 
 def learn_on_disk(lesson: Lesson, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
     shards, square = store_blocks(folder / "shards")
-    assert len(shards) == 4
     return learn_stored(shards, square, folder / "local", lesson, n_threads=1, checkpoint=checkpoint)
 
 
@@ -74,41 +74,39 @@ def to_bytes(fit: Fit, folder: Path) -> bytes:
 @pytest.fixture(scope="module")
 def positions() -> list[Position]:
     seen: list[Position] = []
-    learn(cut(1), make_lesson(Loop(80, 1e-5, on_position=seen.append)), n_threads=1)
+    learn(cut(1), make_lesson(Loop(120, 1e-5, on_position=seen.append)), n_threads=1)
     return seen
 
 
 def test_the_case_has_all_kinds_of_stages(positions: list[Position]) -> None:
-    """Else the tests below would not see a restored trial, a kept one, and M moving again."""
-    assert {position.stage for position in positions} == set(range(FIRST, LAST + 1))
-    assert any(later.best is not None and later.best.state is earlier.state  # a trial that was kept
-               for earlier, later in zip(positions, positions[1:], strict=False)
-               if earlier.on_trial and later.stage > earlier.stage)  # fmt: skip
+    """Else the tests below would not see a trial kept, a trial given up, and M moving again."""
+    ends = [(here, then) for here, then in pairwise(positions) if then.stage > here.stage]
+    assert [then.stage for _, then in ends] == list(range(FIRST + 1, LAST + 1))
+    assert [then.best is not None and then.best.state is here.state for here, then in ends] == [True, True, False]
 
 
 @pytest.mark.parametrize("learner", [learn_in_memory, learn_in_batches, learn_on_disk])
 def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp_path: Path) -> None:
-    loop = Loop(80, 1e-5)
+    loop = Loop(120, 1e-5)
     whole = to_bytes(learner(make_lesson(loop), None, tmp_path / "a"), tmp_path)
     times, total = 0, 1
     while True:
         stop = Stop()
-        checkpoint = FitCheckpoint(tmp_path / "c", stop, every=4)
+        checkpoint = FitCheckpoint(tmp_path / "c", stop, every=3)
         told: list[int] = []
 
         def interrupt(position_number: int, stop: Stop = stop, told: list[int] = told) -> None:
             told.append(position_number)
-            if len(told) == 3:
+            if len(told) == 4:
                 stop.receive(signal.SIGTERM)
 
         lesson = make_lesson(loop._replace(on_sweep=lambda sweep, tell=interrupt: tell(sweep.number)))
         try:
             result = learner(lesson, checkpoint, tmp_path / "b")
             break
-        except StoppedError as stopped:
-            assert stopped.signal == signal.SIGTERM
-            assert told == [total, total + 1, total + 2]  # nothing is done twice, nothing left out
-            times, total = times + 1, total + 3
+        except StoppedError:
+            assert told == list(range(total, total + 4))  # nothing is done twice, nothing left out
+            times, total = times + 1, total + 4
     assert times >= 5
     assert to_bytes(result, tmp_path) == whole
     done = FitCheckpoint(tmp_path / "c", Stop()).load_fit()
@@ -118,7 +116,7 @@ def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp
 
 
 def test_killed_between_checkpoints_it_repeats_some_sweeps(tmp_path: Path) -> None:
-    loop = Loop(80, 1e-5)
+    loop = Loop(120, 1e-5)
     whole = to_bytes(learn_in_memory(make_lesson(loop), None, tmp_path), tmp_path)
     for fatal in (3, 7, 16, 33):
 
@@ -149,11 +147,18 @@ def test_shards_on_disk_give_the_bits_of_one_in_memory(tmp_path: Path, start: st
 
 def test_a_position_comes_back_as_it_was(positions: list[Position], tmp_path: Path) -> None:
     for position in (positions[0], next(p for p in positions if p.on_trial), positions[-1]):
-        save_position(position, tmp_path / "p")
-        back = load_position(tmp_path / "p")
-        assert repr(back) == repr(position)
-        assert back.state.appearance.mean.tobytes() == position.state.appearance.mean.tobytes()
-        assert [s.cross.tobytes() for s in back.memo] == [s.cross.tobytes() for s in position.memo]
-        if position.best is not None:
-            save_fit(position.best, tmp_path / "f")
-            assert repr(load_fit(tmp_path / "f")) == repr(position.best) == repr(back.best)
+        save_position(position, tmp_path / "a")
+        back = load_position(tmp_path / "a")
+        save_position(back, tmp_path / "b")
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+        assert_same(back, position)
+
+
+def assert_same(a: object, b: object) -> None:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_same(x, y)
+    else:
+        assert np.array_equal(np.asarray(a), np.asarray(b))
+        assert np.shape(a) == np.shape(b)
