@@ -11,16 +11,17 @@ import tagsight
 
 PACKAGE = Path(tagsight.__file__).parent
 
-# Each layer may import those before it; a file of the root counts under its own name.
+# Each layer may import those before it; a file of the root counts under its own name, and one of a folder may too.
 LAYERS = [
     {"types", "errors", "kernels", "presets", "progress"},
-    {"numerics", "files", "calibration"},
+    {"numerics", "files", "calibration", "locks", "memory", "stopping"},
     {"data", "model"},
-    {"regions", "validation"},
+    {"regions", "validation", "storage"},
     {"features", "engine"},
     {"estimator", "readout"},
     {"trained"},
-    {"exemplars", "fitting", "storage", "tasks"},
+    {"photo_runs", "spots"},
+    {"exemplars", "fitting", "storage.model_file", "tasks"},
     {"training", "evaluation", "pictures"},
     {"index", "export", "baselines"},
     {"web"},
@@ -42,7 +43,9 @@ HEAVY_AND_OPTIONAL = [
 
 
 def layer_of(module: str) -> int:
-    name = module.split(".")[1] if "." in module else "__init__"
+    folder, *file = module.split(".")[1:3] or ["__init__"]
+    own = ".".join([folder, *file])
+    name = own if any(own in names for names in LAYERS) else folder
     return next(depth for depth, names in enumerate(LAYERS) if name in names)
 
 

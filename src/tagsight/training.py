@@ -1,15 +1,17 @@
 """From a collection of tagged photos to a trained model."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
-from tagsight.data.vocabulary import Tags, tag_matrix
+from tagsight.data.vocabulary import Tags, Vocabulary, tag_matrix
 from tagsight.engine.devices import check_device
 from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.exemplars import pick_exemplars
@@ -17,9 +19,11 @@ from tagsight.features.classic import choose_photos, learn_codebook
 from tagsight.features.described import N_REGIONS
 from tagsight.features.describer import Recipe
 from tagsight.features.extract import Extraction, extract
-from tagsight.fitting import FitOptions, fit_photos
+from tagsight.fitting import FitOptions, check_budget, fit_photos
 from tagsight.progress import Report, stay_silent
 from tagsight.regions import segment_photo
+from tagsight.stopping import Stop
+from tagsight.storage.checkpoint import Identity, open_checkpoint
 from tagsight.trained import TrainedModel, Training
 from tagsight.types import Array
 
@@ -36,11 +40,20 @@ class TrainOptions(NamedTuple):
     n_workers: int | None = None
     device: str = "cpu"  # where the built-in network runs and the model sweeps; see StackedIBP
     readout: bool = True  # False: the model's posterior alone answers
+    memory: int | None = None  # bytes this process may hold; see `memory.read_size`
 
     @property
     def fit_options(self) -> FitOptions:
         """Those that concern the fit."""
-        return FitOptions(self.n_free, self.coupling, self.affinity, self.readout, self.device, self.seed)
+        return FitOptions(self.n_free, self.coupling, self.affinity, self.readout, self.device, self.seed, self.memory)
+
+
+class Keeping(NamedTuple):
+    """Where a training keeps what is done, and whether it goes on from what lies there."""
+
+    folder: Path
+    resume: bool
+    stop: Stop
 
 
 class Outcome(NamedTuple):
@@ -51,23 +64,29 @@ class Outcome(NamedTuple):
     seconds: dict[str, float]  # of each stage
 
 
-def train(collection: Collection, options: TrainOptions, report: Report = stay_silent) -> Outcome:
+def train(
+    collection: Collection, options: TrainOptions, report: Report = stay_silent, keeping: Keeping | None = None
+) -> Outcome:
     """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
     check_device(options.device)  # now, not after an hour of describing photos
+    check_budget(options.fit_options)
     clock = _Clock()
     with clock.stage("codebook"):
         recipe = make_recipe(collection, options, report)
     with clock.stage("features"):
         extraction = _describe(collection, recipe, options, report)
-    photos = list(extraction.load())
     tagged = {photo.path: photo for photo in collection.photos}
     matrix = tag_matrix([tagged[path] for path in extraction.photos], collection.vocabulary)
     tags = Tags(*np.hsplit(matrix, [len(collection.vocabulary.objects)]))
+    checkpoint = None
+    if keeping is not None:
+        identity = identify(extraction, collection.vocabulary, matrix, options)
+        checkpoint = open_checkpoint(keeping.folder, identity, resume=keeping.resume, stop=keeping.stop)
+    photos = extraction.described if options.memory else list(extraction.load())
     with clock.stage("model"):
-        fitted = fit_photos(photos, tags, options.fit_options, report)
+        fitted = fit_photos(photos, tags, options.fit_options, report, checkpoint)
     with clock.stage("examples"):
-        groups = np.repeat(np.arange(len(photos)), [len(photo.features) for photo in photos])
-        exemplars = pick_exemplars(fitted.log_odds, groups, extraction.photos, photos)
+        exemplars = pick_exemplars(fitted.spots, extraction.photos, photos)
     training = Training(len(photos), options.seed, fitted.bound)
     return Outcome(
         TrainedModel(
@@ -86,6 +105,24 @@ def train(collection: Collection, options: TrainOptions, report: Report = stay_s
         extraction.problems,
         clock.seconds,
     )
+
+
+def identify(extraction: Extraction, vocabulary: Vocabulary, tags: Array, options: TrainOptions) -> Identity:
+    """What a checkpoint must be of to go on: the settings by name, and the data by their content."""
+    settings = options._asdict()
+    del settings["n_workers"]  # the answer does not depend on it
+    return {
+        **settings,
+        "photos": len(extraction.places),
+        "content of the photos": _digest(place.name for place in extraction.places),
+        "description": extraction.cache.folder.name,
+        "vocabulary": _digest([*vocabulary.objects, "", *vocabulary.attributes]),
+        "tags": sha256(tags.tobytes()).hexdigest()[:12],
+    }
+
+
+def _digest(words: Iterable[str]) -> str:
+    return sha256("\0".join(words).encode()).hexdigest()[:12]
 
 
 class _Clock:

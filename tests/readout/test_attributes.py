@@ -5,18 +5,18 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tagsight.data.vocabulary import Tags
-from tagsight.features.described import DescribedPhoto
-from tagsight.features.views import Views
 from tagsight.readout.attributes import (
     CUSTOM,
     AttributeReader,
+    LabelledBags,
+    Places,
     describe_parts,
     describe_photo,
     learn_attributes,
     liken,
 )
-from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
+from tagsight.readout.rows import HeldRows
 
 X = np.eye(4, dtype=np.float32)
 OWN = np.array([[4.0], [0.0], [-2.0], [7.0]])
@@ -80,16 +80,43 @@ def learn(n_photos: int = 400) -> tuple[AttributeReader, np.ndarray]:
     rng = np.random.default_rng(0)
     directions = np.eye(6, dtype=np.float32)  # horse body, fur, car, wheel, sky, nothing
     furry, car = rng.random(n_photos) < 0.5, rng.random(n_photos) < 0.5
-    photos, vectors, labels = [], [], []
+    vectors, photo, labels = [], [], []
     for i in range(n_photos):
         kinds = [0, 1 if furry[i] else 0, *([2, 3] if car[i] else []), 4]
         vectors.append(directions[kinds])
+        photo += [i] * len(kinds)
         labels += [1, 1, *([2, 2] if car[i] else []), 0]
-        n = len(kinds)
-        photos.append(DescribedPhoto(np.zeros((n, 1)), np.arange(n)[None], np.zeros((0, 2)), np.zeros(0), (9, 9)))
     tags = Tags(np.stack([np.ones(n_photos), car], axis=1), np.stack([furry, car], axis=1).astype(float))
-    regions = Regions(photos, Views(np.array([1]), np.ones(1), np.ones(1)), np.concatenate(vectors))
-    return learn_attributes(regions, np.array(labels), tags), directions
+    places = Places(np.array(photo), np.array(labels), np.full(len(labels), 0.2))
+    return learn_attributes(HeldRows(np.concatenate(vectors)), places, tags), directions
+
+
+def test_the_regions_of_a_label_in_a_photo_are_a_bag_in_whatever_blocks_they_come() -> None:
+    rows = np.arange(14, dtype=np.float32).reshape(7, 2)
+    places = Places(
+        np.array([0, 0, 0, 1, 1, 2, 2]), np.array([2, 0, 2, 1, 1, 0, 3]), np.array([0.1, 0.6, 0.3, *[0.5] * 4])
+    )
+
+    class Blocks:
+        shape = (7, 2)
+
+        def blocks(self):
+            yield rows[:3]
+            yield rows[3:]
+
+    for bags in (LabelledBags(HeldRows(rows), places), LabelledBags(Blocks(), places)):
+        assert list(zip(bags.photo.tolist(), bags.label.tolist(), strict=True)) == [
+            (0, 0),
+            (0, 2),
+            (1, 1),
+            (2, 0),
+            (2, 3),
+        ]
+        found = [
+            part for block in bags for part in zip(*(np.split(a, block.first[1:-1]) for a in block[:2]), strict=True)
+        ]
+        assert [X[:, 0].tolist() for X, _ in found] == [[2], [0, 4], [6, 8], [10], [12]]
+        assert_allclose(np.concatenate([share for _, share in found]), [1, 0.25, 0.75, 0.5, 0.5, 1, 1])
 
 
 def test_attributes_are_learned_from_the_object_they_go_with() -> None:
@@ -113,7 +140,6 @@ def test_background_has_no_attribute() -> None:
 
 
 def test_nothing_located_teaches_nothing() -> None:
-    photo = DescribedPhoto(np.zeros((1, 1)), np.zeros((1, 1), int), np.zeros((0, 2)), np.zeros(0), (1, 1))
-    regions = Regions([photo], Views(np.array([1]), np.ones(1), np.ones(1)), np.ones((1, 1), np.float32))
-    reader = learn_attributes(regions, np.zeros(1, int), Tags(np.zeros((1, 2)), np.zeros((1, 3))))
-    assert (describe_photo(reader, regions.X, np.zeros((1, 2)), np.ones(1)).regions < 0).all()
+    places = Places(np.zeros(1, int), np.zeros(1, int), np.ones(1))
+    reader = learn_attributes(HeldRows(np.ones((1, 1), np.float32)), places, Tags(np.zeros((1, 2)), np.zeros((1, 3))))
+    assert (describe_photo(reader, np.ones((1, 1)), np.zeros((1, 2)), np.ones(1)).regions < 0).all()

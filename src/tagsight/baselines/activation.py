@@ -67,4 +67,4 @@ class ClassActivation:
 def _train(bags: Bags, truth: Array, penalty: float) -> Linear:
     positives = truth.sum(axis=0)
     weight = np.where(truth > 0, 0.5 / np.maximum(positives, 1), 0.5 / np.maximum(len(truth) - positives, 1))
-    return train_pooled(bags, truth, weight, penalty)
+    return train_pooled([bags], bags.X.shape[1], truth, weight, penalty)

@@ -20,6 +20,7 @@ the expected log-probability of its attributes in object o, o = 0 being backgrou
 objects that have it, so it knows of a rare object what common ones taught it.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +29,8 @@ from scipy.special import expit, log_expit, logit
 from tagsight.data.vocabulary import Tags
 from tagsight.readout.bags import Bags, pool_odds, train_pooled
 from tagsight.readout.binding import bind_attributes
-from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
+from tagsight.readout.rows import Rows, number_blocks
 from tagsight.types import Array, Floats, Ints
 
 PENALTY = 2e-4  # on unit vectors
@@ -52,14 +53,43 @@ class Described(NamedTuple):
     objects: Floats  # (K_o, K_a) wherever the object is, if it is
 
 
-def learn_attributes(regions: Regions, labels: Ints, tags: Tags) -> AttributeReader:
-    """A reader taught by regions labelled 0 background, 1.. objects."""
+class Places(NamedTuple):
+    """Where regions are, and what: photo after photo."""
+
+    photo: Ints  # (N,)
+    label: Ints  # (N,) 0 background, 1.. objects
+    area: Floats  # (N,) share of the photo
+
+
+class LabelledBags:
+    """The regions of one label in one photo as a bag, in the blocks that `rows` come in."""
+
+    def __init__(self, rows: Rows, places: Places):
+        self._rows = rows
+        self._order = np.lexsort((places.label, places.photo))
+        pairs = np.stack([places.photo[self._order], places.label[self._order]], axis=1)
+        owner, first = np.unique(pairs, axis=0, return_index=True)
+        self.photo, self.label = owner.T
+        self._first = np.append(first, len(pairs))
+        area = places.area[self._order]
+        self._share = area / np.repeat(np.add.reduceat(area, first), np.diff(self._first))
+
+    def __iter__(self) -> Iterator[Bags]:
+        for here, X in number_blocks(self._rows):
+            start, stop = np.searchsorted(self._first, [here.start, here.stop])
+            share = self._share[here].astype(np.float32)
+            yield Bags(X[self._order[here] - here.start], share, self._first[start : stop + 1] - here.start)
+
+
+def learn_attributes(rows: Rows, places: Places, tags: Tags) -> AttributeReader:
+    """A reader taught by vectors of regions (N, d), in blocks of whole photos, and where they are."""
     n_objects, n_attributes = tags.objects.shape[1], tags.attributes.shape[1]
-    bags, photo, label = _bag_labels(regions, labels)
+    bags = LabelledBags(rows, places)
+    photo, label = bags.photo, bags.label
     located, which = label > 0, label[label > 0] - 1
-    targets = np.zeros((len(label), n_attributes))
+    targets = np.zeros((len(label), n_attributes), np.float32)
     targets[located] = _share_tags(tags, photo[located], which)
-    reader = train_pooled(bags, targets, np.full(targets.shape, 1.0 / len(targets)), PENALTY)
+    reader = train_pooled(bags, rows.shape[1], targets, np.broadcast_to(1.0 / len(targets), targets.shape), PENALTY)
     count = np.zeros((n_objects, n_attributes))
     np.add.at(count, which, targets[located])
     of_all = count.sum(axis=0) / max(len(which), 1)
@@ -95,17 +125,6 @@ def describe_parts(reader: AttributeReader, X: Array, share: Floats, weight: Flo
     objects = mine @ share
     objects = objects / np.maximum(objects.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return pool_odds(reader.regions.score(X).astype(np.float64), mine) + CUSTOM * (objects @ reader.usual[1:])
-
-
-def _bag_labels(regions: Regions, labels: Ints) -> tuple[Bags, Ints, Ints]:
-    """The regions of one label in one photo as a bag; the photo (n,) and label (n,) of each."""
-    photo = np.repeat(np.arange(len(regions.photos)), np.diff(regions.starts))
-    rows = np.lexsort((labels, photo))
-    owner, first = np.unique(np.stack([photo[rows], labels[rows]], axis=1), axis=0, return_index=True)
-    first = np.append(first, len(rows))
-    area = regions.area[rows]
-    area = area / np.repeat(np.add.reduceat(area, first[:-1]), np.diff(first))
-    return Bags(regions.X[rows], area.astype(np.float32), first), *owner.T
 
 
 def _share_tags(tags: Tags, photo: Ints, which: Ints) -> Floats:

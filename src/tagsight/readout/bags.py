@@ -9,6 +9,7 @@ so a part of a bag can give it away. Minimised over w and b is the logistic loss
 convolutional networks", CVPR 2015.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,9 @@ class Bags(NamedTuple):
         return np.concatenate([spans[i] for i in bags])
 
 
+Blocks = Iterable[Bags]  # some bags after the others, as often as they are asked for
+
+
 def pool_scores(scores: Array, bags: Bags) -> Array:
     """(I, K) S of the bags from s (N, K) of their regions."""
     return _pool(scores, bags)[0]
@@ -62,35 +66,44 @@ def pool_odds(scores: Array, weight: Array) -> Floats:
     return highest + np.log(weight @ np.exp(scores - highest) + np.finfo(np.float64).tiny)
 
 
-def train_pooled(bags: Bags, targets: Array, weight: Array, penalty: float) -> Linear:
-    """Minimise the loss for `targets` (I, K) in [0, 1], `weight` (I, K) each; a sum over tags, so some at a time."""
-    d, K = bags.X.shape[1], targets.shape[1]
+def train_pooled(blocks: Blocks, d: int, targets: Array, weight: Array, penalty: float) -> Linear:
+    """Minimise the loss of bags of vectors (d,), which come block by block as often as they are asked for.
+
+    `targets` (I, K) lie in [0, 1] and weigh `weight` (I, K) each. The loss is a sum over tags, so some go at a time.
+    """
+    K = targets.shape[1]
     found = Linear(np.zeros((d, K), np.float32), np.zeros(K, np.float32))
     for k in range(0, K, TOGETHER):
         some = slice(k, k + TOGETHER)
-        found.weights[:, some], found.offset[some] = _minimise(bags, targets[:, some], weight[:, some], penalty)
+        found.weights[:, some], found.offset[some] = _minimise(blocks, d, targets[:, some], weight[:, some], penalty)
     return found
 
 
-def pooled_loss(parameters: Floats, bags: Bags, targets: Array, weight: Array, penalty: float) -> tuple[float, Floats]:
+def pooled_loss(
+    parameters: Floats, blocks: Blocks, targets: Array, weight: Array, penalty: float
+) -> tuple[float, Floats]:
     """The loss and its gradient at `parameters`, w (d, K) and then b (K,)."""
     K = targets.shape[1]
-    d = bags.X.shape[1]
-    w = parameters[: d * K].reshape(d, K).astype(bags.X.dtype)
-    pooled, parts = _pool(bags.X @ w, bags)
-    S = pooled + parameters[d * K :]
-    slack = weight * (expit(S) - targets)
-    parts *= slack.astype(parts.dtype)[bags.groups]
-    value = np.sum(weight * (np.logaddexp(0.0, S) - targets * S)) + 0.5 * penalty * np.sum(w.astype(np.float64) ** 2)
-    return float(value), np.concatenate([(bags.X.T @ parts + penalty * w).ravel(), slack.sum(axis=0)])
+    w, b = np.split(parameters.reshape(-1, K), [-1])
+    cost, slope, lift, last = 0.5 * penalty * np.sum(w**2), penalty * w, np.zeros(K), 0
+    for bags in blocks:
+        here = slice(last, last := last + len(bags.first) - 1)
+        pooled, parts = _pool(bags.X @ w.astype(bags.X.dtype), bags)
+        S = pooled + b
+        slack = weight[here] * (expit(S) - targets[here])
+        parts *= slack.astype(parts.dtype)[bags.groups]
+        cost += np.sum(weight[here] * (np.logaddexp(0.0, S) - targets[here] * S))
+        slope = slope + bags.X.T @ parts
+        lift += slack.sum(axis=0)
+    return float(cost), np.concatenate([slope.ravel(), lift])
 
 
-def _minimise(bags: Bags, targets: Array, weight: Array, penalty: float) -> tuple[Array, Array]:
-    d, K = bags.X.shape[1], targets.shape[1]
+def _minimise(blocks: Blocks, d: int, targets: Array, weight: Array, penalty: float) -> tuple[Array, Array]:
+    K = targets.shape[1]
     found = minimize(
         pooled_loss,
         np.zeros((d + 1) * K),
-        args=(bags, targets, weight, penalty),
+        args=(blocks, targets, weight, penalty),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": STEPS},

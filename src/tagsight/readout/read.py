@@ -8,7 +8,7 @@ from scipy.special import log_softmax, softmax
 from tagsight.readout.attributes import describe_photo, liken
 from tagsight.readout.kinship import spread_scores
 from tagsight.readout.learn import Readout
-from tagsight.readout.regions import Regions
+from tagsight.readout.regions import Regions, pool_photo
 from tagsight.types import Floats
 
 GATE = 0.5  # weight of the photo's own doubt about an object
@@ -39,16 +39,16 @@ def read_regions(regions: Regions, readout: Readout) -> Reading:
 
     Objects by their looks and by what they are like, less what the photo doubts, shared among kin; attributes of both.
     """
-    scores = readout.objects.score(regions.X) + LIKENESS * liken(readout.attributes, regions.X)
-    scores[:, 0] += readout.bias
-    photo = readout.cue.score(regions.pool_photos())
-    n_objects, n_attributes = photo.shape[1], readout.attributes.usual.shape[1]
-    classes = np.empty(scores.shape)
-    attributes = np.empty((len(scores), n_attributes))
-    of_objects = np.empty((len(photo), n_objects, n_attributes))
-    for i, (rows, area) in enumerate(regions.each_place()):
+    n_regions, n_classes = len(regions.X), readout.objects.weights.shape[1]
+    n_attributes = readout.attributes.usual.shape[1]
+    classes = np.empty((n_regions, n_classes))
+    attributes = np.empty((n_regions, n_attributes))
+    of_objects = np.empty((len(regions.photos), n_classes - 1, n_attributes))
+    for i, (rows, area, strengths) in enumerate(regions.each_photo()):
         X = regions.X[rows]
-        own = np.hstack([scores[rows, :1], scores[rows, 1:] + GATE * np.minimum(photo[i], 0.0)])
+        scores = readout.objects.score(X) + LIKENESS * liken(readout.attributes, X)
+        doubt = np.minimum(readout.cue.score(pool_photo(area, strengths)), 0.0)
+        own = np.hstack([scores[:, :1] + np.float32(readout.bias), scores[:, 1:] + GATE * doubt])
         classes[rows] = spread_scores(own, X, area, readout.kinship)
         share = softmax(classes[rows], axis=1)[:, 1:]
         attributes[rows], of_objects[i] = describe_photo(readout.attributes, X, share, area)

@@ -1,0 +1,59 @@
+"""The local posterior of a shard as a safetensors file: its exact bits, whole or not there.
+
+A batch keeps the posterior of its shards, by number, in a folder: `now-0`, `now-1`, ..., and, while renewed free
+factors are on trial, those it may have to go back to: `before-0`, `before-1`, ...
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from tagsight.errors import InputError
+from tagsight.files import write_atomically
+from tagsight.model.state import Local
+
+
+def save_local(local: Local, path: Path) -> None:
+    """Write the posterior; `path` holds the old file or the new one at any time."""
+    write_atomically(path, save({name: np.ascontiguousarray(array) for name, array in local._asdict().items()}))
+
+
+def load_local(path: Path) -> Local:
+    """The posterior that `save_local` wrote."""
+    try:
+        return Local(**load(path.read_bytes()))
+    except (OSError, SafetensorError, TypeError) as problem:
+        raise InputError(f"{str(path)!r} cannot be read as a local posterior: {problem}") from problem
+
+
+class KeptPosterior(NamedTuple):
+    """What a batch of one shard keeps."""
+
+    now: Local
+    before: Local | None  # None: nothing is on trial
+
+
+def place_now(folder: Path, shard: int = 0) -> Path:
+    """Where the posterior of a batch's shard lies."""
+    return folder / f"now-{shard}.safetensors"
+
+
+def place_before(folder: Path, shard: int = 0) -> Path:
+    """Where the one that it may have to go back to lies."""
+    return folder / f"before-{shard}.safetensors"
+
+
+def save_posterior(posterior: KeptPosterior, folder: Path) -> None:
+    """Write the posterior of a batch of one shard."""
+    save_local(posterior.now, place_now(folder))
+    if posterior.before is not None:
+        save_local(posterior.before, place_before(folder))
+
+
+def load_posterior(folder: Path) -> KeptPosterior:
+    """What `save_posterior` wrote."""
+    before = place_before(folder)
+    return KeptPosterior(load_local(place_now(folder)), load_local(before) if before.exists() else None)
