@@ -6,6 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol
 
+from tagsight.engine.ray.cluster import check_ray
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.errors import InputError
 from tagsight.model.fit import RenewableBatch
@@ -16,6 +17,7 @@ from tagsight.validation import check_choice
 
 PRECISIONS = {"cuda": "float32", "cuda-bf16": "bfloat16"}  # of the features on the GPU
 DEVICES = ("cpu", *PRECISIONS)
+ENGINES = ("local", "ray")
 
 
 class LocalBatch(RenewableBatch, Protocol):
@@ -45,9 +47,24 @@ def check_device(name: str) -> None:
         raise InputError(f"device {name!r} needs Triton: pip install triton, or choose device 'cpu'")
 
 
+def check_engine(name: str, device: str) -> None:
+    """Raise InputError, with the remedy, unless engine `name` can run local steps on the device."""
+    check_choice(name, "engine", ENGINES)
+    if name == "ray":
+        if device != "cpu":
+            raise InputError(f"engine 'ray' sweeps on processors: choose device 'cpu' instead of {device!r}")
+        check_ray()
+
+
 @contextmanager
-def batches_on(name: str, n_threads: int | None) -> Iterator[MakeBatch]:
-    """What makes a batch of a shard and its local posterior, on device `name` (see `check_device`)."""
+def batches_on(name: str, n_threads: int | None, engine: str = "local") -> Iterator[MakeBatch]:
+    """What makes a batch of a shard and its local posterior, on device `name` (see `check_device`, `check_engine`)."""
+    if engine == "ray":
+        from tagsight.engine.ray.batch import batches_on_ray
+
+        with batches_on_ray(n_threads) as make_batch:
+            yield make_batch
+        return
     with thread_map(n_threads) as run:
         if name == "cpu":
             yield lambda shard, local, settings: ThreadBatch(shard, local, settings, run)

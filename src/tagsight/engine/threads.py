@@ -23,7 +23,7 @@ class ThreadBatch:
     def __init__(self, shard: Shard, local: Local, settings: Settings, run: Map):
         self.shard = shard
         self.local = local
-        self._before = local
+        self.before = local
         self._settings = settings
         self._run = run
 
@@ -41,13 +41,13 @@ class ThreadBatch:
 
     def clear_free(self) -> None:
         """Switch every free factor off, and remember the posterior before."""
-        self._before = self.local
+        self.before = self.local
         tagged = self._settings.factors.tagged
         self.local = self.local._replace(assign=clear_columns(self.shard.layout, self.local.assign, tagged))
 
     def restore(self) -> None:
         """Go back to the posterior before the last `clear_free`."""
-        self.local = self._before
+        self.local = self.before
 
     def _visit(self, state: Globals, visit: Visit) -> Summary:
         self.local, summary = local_step(self.shard, self.local, state, self._settings, visit, self._run)

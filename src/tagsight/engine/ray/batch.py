@@ -1,0 +1,117 @@
+"""Photos spread over the actors of a Ray cluster."""
+
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from tagsight.engine.parts import cut_shard, join_locals
+from tagsight.engine.ray.cluster import count_processors, fetch, join_cluster
+from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, own_arrays, prepare_worker
+from tagsight.files import locate_cache
+from tagsight.model.layout import Shard
+from tagsight.model.local_step import BLOCK
+from tagsight.model.sampling import Sample
+from tagsight.model.settings import Settings
+from tagsight.model.state import Globals, Local, Summary
+
+
+@contextmanager
+def batches_on_ray(n_actors: int | None) -> Iterator[Callable[[Shard, Local, Settings], "RayBatch"]]:
+    """What makes a batch of a shard and its local posterior; the actors and their files go when the block ends."""
+    folder = locate_cache() / "ray" / secrets.token_hex(8)
+    made: list[RayBatch] = []
+
+    def make(shard: Shard, local: Local, settings: Settings) -> RayBatch:
+        made.append(RayBatch(shard, local, settings, folder / str(len(made)), n_actors))
+        return made[-1]
+
+    with join_cluster():
+        try:
+            yield make
+        finally:
+            for batch in made:
+                batch.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class RayBatch:
+    """A shard, cut for `n_actors` actors that keep their parts under `folder` (see `engine.devices.LocalBatch`).
+
+    `folder` is one that every machine of the cluster sees. Without `n_actors` there is one for every processor, as far
+    as there are photos enough.
+    """
+
+    def __init__(self, shard: Shard, local: Local, settings: Settings, folder: Path, n_actors: int | None = None):
+        self.shard = shard
+        n_photos = shard.layout.n_photos
+        n_actors = min(n_actors, n_photos) if n_actors else min(count_processors(), -(-n_photos // BLOCK))
+        start = ray.remote(ShardWorker).options(
+            num_cpus=min(1.0, count_processors() / n_actors),
+            max_restarts=-1,
+            max_task_retries=-1,
+            scheduling_strategy="SPREAD",
+        )
+        self._journal = Journal(0, [])
+        self._actors: list[Any] = []
+        for number, part in enumerate(cut_shard(shard, local, n_actors)):
+            prepare_worker(folder / str(number), *part)
+            self._actors.append(start.remote(folder / str(number), settings, ray.get))
+
+    @property
+    def local(self) -> Local:
+        """The local posterior, in this process's memory."""
+        return join_locals(fetch([actor.local.remote(self._journal) for actor in self._actors]))
+
+    def summarise(self, state: Globals) -> Summary:
+        """Summary of the local posterior as it is."""
+        shared = ray.put(state)
+        return self._merge([actor.summarise.remote(self._journal, shared) for actor in self._actors])
+
+    def step(self, state: Globals) -> Summary:
+        """Update the local posterior and summarise."""
+        return self._perform(Operation("step", state), self._merge)
+
+    def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
+        """A sample of regions with the tagged factors' share taken away."""
+        shared = ray.put(state)
+        samples = [actor.sample_residuals.remote(self._journal, shared, size, seed) for actor in self._actors]
+        return own_arrays(fetch(self._reduce(samples, lambda actor, a, b: actor.merge_samples.remote(a, b, size))))
+
+    def clear_free(self) -> None:
+        """Switch every free factor off, and remember the posterior before."""
+        self._perform(Operation("clear_free"), fetch)
+
+    def restore(self) -> None:
+        """Go back to the posterior before the last `clear_free`."""
+        self._perform(Operation("restore"), fetch)
+
+    def close(self) -> None:
+        """Let the actors go."""
+        for actor in self._actors:
+            ray.kill(actor)
+
+    def _perform(self, operation: Operation, collect: Callable[[Sequence[Any]], Any]) -> Any:
+        """Let every actor do the operation; what `collect` makes of their answers."""
+        base, operations = self._journal
+        self._journal = Journal(base, [*operations, ray.put(operation)])
+        result = collect([actor.perform.remote(self._journal) for actor in self._actors])
+        if self._journal.number % COMMIT_EVERY == 0:
+            self._journal = Journal(self._journal.number, [])
+        return result
+
+    def _merge(self, summaries: Sequence[Any]) -> Summary:
+        return own_arrays(fetch(self._reduce(summaries, lambda actor, a, b: actor.merge.remote(a, b))))
+
+    def _reduce(self, references: Sequence[Any], combine: Callable[[Any, Any, Any], Any]) -> Any:
+        """One reference for all, by pairs of pairs; the first actor of a pair does the work."""
+        held = list(zip(self._actors, references, strict=True))
+        while len(held) > 1:
+            pairs = zip(held[::2], held[1::2], strict=False)
+            joined = [(actor, combine(actor, a, b)) for (actor, a), (_, b) in pairs]
+            held = joined + held[2 * len(joined) :]
+        return held[0][1]

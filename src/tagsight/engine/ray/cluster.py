@@ -1,0 +1,92 @@
+"""The Ray cluster at hand: joined, started, asked and left."""
+
+import logging
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from tagsight.errors import InputError, TagsightError
+
+AHEAD = 3  # tasks asked for a processor before their results are needed
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def check_ray() -> None:
+    """Raise InputError, with the remedy, unless Ray is installed."""
+    if find_spec("ray") is None:
+        raise InputError("engine 'ray' needs Ray: pip install 'tagsight[ray]', or choose engine 'local'")
+
+
+@contextmanager
+def join_cluster(address: str | None = None) -> Iterator[None]:
+    """Within the block this process is part of the cluster at `address`; without one, of a cluster on this machine.
+
+    Where the process is part of a cluster already, that is used, and left as it was.
+    """
+    check_ray()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told that it ran
+    import ray
+
+    if ray.is_initialized():
+        yield
+        return
+    options: dict[str, Any] = {} if address else {"include_dashboard": False}
+    try:
+        ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
+    except (ConnectionError, RuntimeError, ValueError) as problem:
+        raise InputError(
+            f"no Ray cluster can be joined at {address or 'this machine'!r}: {_first_line(problem)}; "
+            "start one with 'ray start --head', or leave the address out"
+        ) from problem
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def count_processors() -> int:
+    """Processors of the cluster."""
+    import ray
+
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def fetch(references: Any) -> Any:
+    """What the cluster made; an error is that of the task, or one sentence about the cluster."""
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+
+    try:
+        return ray.get(references)
+    except RayTaskError as problem:
+        raise problem.cause from problem
+    except RayError as problem:
+        raise TagsightError(f"the Ray cluster failed: {_first_line(problem)}") from problem
+
+
+def map_on_cluster(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+    """As `map`, on all processors of the cluster; a few results are made ahead of their use."""
+    import ray
+
+    call = ray.remote(_call)
+    shared = ray.put(pickle.dumps(function))  # as bytes: arrays of the object store itself cannot be written to
+    waiting: list[Any] = []
+    for item in items:
+        waiting.append(call.remote(shared, item))
+        if len(waiting) >= AHEAD * count_processors():
+            yield fetch(waiting.pop(0))
+    for reference in waiting:
+        yield fetch(reference)
+
+
+def _call(function: bytes, item: Any) -> Any:
+    return pickle.loads(function)(item)
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).strip().splitlines()[0]
