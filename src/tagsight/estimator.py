@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tagsight.engine.devices import LocalBatch, batches_on, check_device
+from tagsight.engine.devices import LocalBatch, batches_on, check_device, check_engine
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
 from tagsight.errors import InputError
 from tagsight.model.fields import correlate_tags
@@ -71,8 +71,11 @@ class StackedIBP(BaseEstimator):
         Batches of photos with a global step after each (memoised inference); 1: one global step a sweep.
     device : {"cpu", "cuda", "cuda-bf16"}
         Where `fit` sweeps: this machine's processors, or an NVIDIA GPU that holds the features as float32 or bfloat16.
+    engine : {"local", "ray"}
+        Whether `fit` sweeps in this process, or in actors of a Ray cluster: the one this process is part of
+        (`ray.init`), else one on this machine. The answer is the same but for rounding.
     n_threads : int or None
-        Threads; None takes all cores. The answer does not depend on it.
+        Threads, or actors; None takes all cores. The answer does not depend on the number of threads.
     seed : int
 
     Attributes
@@ -107,6 +110,7 @@ class StackedIBP(BaseEstimator):
         tol: float = 1e-6,
         n_batches: int = 1,
         device: str = "cpu",
+        engine: str = "local",
         n_threads: int | None = None,
         seed: int = 0,
     ):
@@ -126,6 +130,7 @@ class StackedIBP(BaseEstimator):
         self.tol = tol
         self.n_batches = n_batches
         self.device = device
+        self.engine = engine
         self.n_threads = n_threads
         self.seed = seed
 
@@ -153,6 +158,7 @@ class StackedIBP(BaseEstimator):
         """
         settings = self._settings()
         check_device(self.device)
+        check_engine(self.engine, self.device)
         X = check_features(validate_data(self, X, dtype=FLOATS, ensure_all_finite=False))
         groups_, tags_ = self._photos(X, tags, groups, settings.factors)
         allowed = _allow_free(tags_, settings.factors)
@@ -167,7 +173,7 @@ class StackedIBP(BaseEstimator):
         shards = [Shard(X, layout, sum_squares(X, layout.rows)) for layout in layouts]
         fill = STARTS[self.start](shards, settings.factors, self.seed)
         alpha = np.full(plan.n_sequences, settings.sparsity or 1.0)
-        with batches_on(self.device, self.n_threads) as make_batch:
+        with batches_on(self.device, self.n_threads, self.engine) as make_batch:
             batches = [make_batch(s, start_local(s, fill, alpha, plan), settings) for s in shards]
             result = fit(
                 batches,
@@ -177,7 +183,7 @@ class StackedIBP(BaseEstimator):
                 affinity=correlate_tags(tags_, settings.factors.free),
                 seed=self.seed,
             )
-        self._keep(result, batches, allowed, settings)
+            self._keep(result, batches, allowed, settings)
         if not result.converged:
             warnings.warn(
                 f"the bound still moved after max_sweeps={self.max_sweeps} sweeps; raise max_sweeps or tol",

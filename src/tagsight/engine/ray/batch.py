@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from tagsight.engine.parts import cut_shard, join_locals
 from tagsight.engine.ray.cluster import count_processors, fetch, join_cluster
 from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, own_arrays, prepare_worker
+from tagsight.errors import InputError
 from tagsight.files import locate_cache
 from tagsight.model.layout import Shard
 from tagsight.model.local_step import BLOCK
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary
+
+PATIENCE = 120  # seconds in which processors of the cluster must come free
 
 
 @contextmanager
@@ -50,27 +55,22 @@ class RayBatch:
         self.shard = shard
         n_photos = shard.layout.n_photos
         n_actors = min(n_actors, n_photos) if n_actors else min(count_processors(), -(-n_photos // BLOCK))
-        start = ray.remote(ShardWorker).options(
-            num_cpus=min(1.0, count_processors() / n_actors),
-            max_restarts=-1,
-            max_task_retries=-1,
-            scheduling_strategy="SPREAD",
-        )
+        self._place = _reserve(n_actors)
         self._journal = Journal(0, [])
-        self._actors: list[Any] = []
+        self.actors: list[Any] = []
         for number, part in enumerate(cut_shard(shard, local, n_actors)):
             prepare_worker(folder / str(number), *part)
-            self._actors.append(start.remote(folder / str(number), settings, ray.get))
+            self.actors.append(_start(self._place, number, folder / str(number), settings))
 
     @property
     def local(self) -> Local:
         """The local posterior, in this process's memory."""
-        return join_locals(fetch([actor.local.remote(self._journal) for actor in self._actors]))
+        return join_locals(fetch([actor.local.remote(self._journal) for actor in self.actors]))
 
     def summarise(self, state: Globals) -> Summary:
         """Summary of the local posterior as it is."""
         shared = ray.put(state)
-        return self._merge([actor.summarise.remote(self._journal, shared) for actor in self._actors])
+        return self._merge([actor.summarise.remote(self._journal, shared) for actor in self.actors])
 
     def step(self, state: Globals) -> Summary:
         """Update the local posterior and summarise."""
@@ -79,7 +79,7 @@ class RayBatch:
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
         """A sample of regions with the tagged factors' share taken away."""
         shared = ray.put(state)
-        samples = [actor.sample_residuals.remote(self._journal, shared, size, seed) for actor in self._actors]
+        samples = [actor.sample_residuals.remote(self._journal, shared, size, seed) for actor in self.actors]
         return own_arrays(fetch(self._reduce(samples, lambda actor, a, b: actor.merge_samples.remote(a, b, size))))
 
     def clear_free(self) -> None:
@@ -92,14 +92,15 @@ class RayBatch:
 
     def close(self) -> None:
         """Let the actors go."""
-        for actor in self._actors:
+        for actor in self.actors:
             ray.kill(actor)
+        remove_placement_group(self._place)
 
     def _perform(self, operation: Operation, collect: Callable[[Sequence[Any]], Any]) -> Any:
         """Let every actor do the operation; what `collect` makes of their answers."""
         base, operations = self._journal
         self._journal = Journal(base, [*operations, ray.put(operation)])
-        result = collect([actor.perform.remote(self._journal) for actor in self._actors])
+        result = collect([actor.perform.remote(self._journal) for actor in self.actors])
         if self._journal.number % COMMIT_EVERY == 0:
             self._journal = Journal(self._journal.number, [])
         return result
@@ -109,9 +110,32 @@ class RayBatch:
 
     def _reduce(self, references: Sequence[Any], combine: Callable[[Any, Any, Any], Any]) -> Any:
         """One reference for all, by pairs of pairs; the first actor of a pair does the work."""
-        held = list(zip(self._actors, references, strict=True))
+        held = list(zip(self.actors, references, strict=True))
         while len(held) > 1:
             pairs = zip(held[::2], held[1::2], strict=False)
             joined = [(actor, combine(actor, a, b)) for (actor, a), (_, b) in pairs]
             held = joined + held[2 * len(joined) :]
         return held[0][1]
+
+
+def _reserve(n_actors: int) -> PlacementGroup:
+    """A place for every actor, all of them or none; with more actors than processors each has its share of one."""
+    share = min(1.0, count_processors() / n_actors)
+    place = placement_group([{"CPU": share}] * n_actors, strategy="SPREAD")
+    if not place.wait(PATIENCE):
+        remove_placement_group(place)
+        raise InputError(
+            f"the processors of the Ray cluster that {n_actors} actors need did not come free in {PATIENCE} s: "
+            "try again later, or take fewer"
+        )
+    return place
+
+
+def _start(place: PlacementGroup, number: int, folder: Path, settings: Settings) -> Any:
+    start = ray.remote(ShardWorker).options(
+        num_cpus=place.bundle_specs[number]["CPU"],
+        max_restarts=-1,
+        max_task_retries=-1,
+        scheduling_strategy=PlacementGroupSchedulingStrategy(place, number),
+    )
+    return start.remote(folder, settings, ray.get)

@@ -3,6 +3,7 @@
 import logging
 import os
 import pickle
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 from tagsight.errors import InputError, TagsightError
 
+PATIENCE = 10  # seconds in which a cluster must answer
 AHEAD = 3  # tasks asked for a processor before their results are needed
 
 A = TypeVar("A")
@@ -37,11 +39,13 @@ def join_cluster(address: str | None = None) -> Iterator[None]:
         return
     options: dict[str, Any] = {} if address else {"include_dashboard": False}
     try:
+        if address:
+            _knock(address)
         ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
-    except (ConnectionError, RuntimeError, ValueError) as problem:
+    except (OSError, RuntimeError, ValueError) as problem:
         raise InputError(
             f"no Ray cluster can be joined at {address or 'this machine'!r}: {_first_line(problem)}; "
-            "start one with 'ray start --head', or leave the address out"
+            "start one with 'ray start --head', or leave the address out to have one on this machine"
         ) from problem
     try:
         yield
@@ -82,6 +86,15 @@ def map_on_cluster(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B
             yield fetch(waiting.pop(0))
     for reference in waiting:
         yield fetch(reference)
+
+
+def _knock(address: str) -> None:
+    """Find out in seconds what Ray itself takes minutes to say: that nobody is there."""
+    if address.startswith("ray://"):
+        raise ValueError("Ray Client is not enough; work on a machine of the cluster, with the address 'auto'")
+    host, _, port = address.rpartition(":")
+    if host:
+        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
 
 
 def _call(function: bytes, item: Any) -> Any:

@@ -28,7 +28,7 @@ def save_commit(commit: Commit, path: Path) -> None:
     for name in ("local", "before", "answer"):
         record = getattr(commit, name)
         if record is not None and not (name == "before" and record is commit.local):
-            arrays |= {f"{name}.{field}": np.ascontiguousarray(value) for field, value in record._asdict().items()}
+            arrays |= {f"{name}.{field}": np.asarray(value, order="C") for field, value in record._asdict().items()}
     write_atomically(path, save(arrays))
 
 
