@@ -26,12 +26,13 @@ from workload import N_ATTRIBUTES, N_FREE, N_OBJECTS, draw_workload
 
 from tagsight.data.planted import draw_appearance, draw_planted
 from tagsight.engine.devices import batches_on
-from tagsight.engine.parts import cut_shard
+from tagsight.engine.parts import cut_local, cut_shard
 from tagsight.engine.ray.cluster import fetch, join_cluster
 from tagsight.engine.ray.worker import Journal, Operation, ShardWorker, prepare_worker
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Fit, Loop, Sweep, settle
-from tagsight.model.layout import Edges, Shard, lay_out, sum_squares
+from tagsight.model.layout import Edges, Shard, lay_out
+from tagsight.model.local_step import add_squares
 from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, first_globals, start_local
 from tagsight.model.state import Globals, Local, Summary, merge
@@ -70,7 +71,7 @@ class Problem:
     def __init__(self, X: Array, tags: Array, groups: Ints, edges: Ints):
         allowed = np.hstack([tags, np.ones((len(tags), N_FREE), np.uint8)])
         layout = lay_out(groups, allowed, Edges(edges, np.ones(len(edges))), PLAN)
-        self.shard = Shard(X, layout, sum_squares(X, layout.rows))
+        self.shard = Shard(X, layout, add_squares(X, layout))
         fill = STARTS["tags"]([self.shard], FACTORS, 0)
         self.local = start_local(self.shard, fill, np.ones(PLAN.n_sequences), PLAN)
         self.affinity = correlate_tags(tags, N_FREE)
@@ -185,7 +186,8 @@ class ProcessBatch:
         context = multiprocessing.get_context("spawn")
         self._pipes: list[Any] = []
         self._processes: list[Any] = []
-        for number, part in enumerate(cut_shard(shard, local, n)):
+        parts = zip(cut_shard(shard, n), cut_local(local, shard.layout, n), strict=True)
+        for number, part in enumerate(parts):
             prepare_worker(folder / str(number), *part)
             ours, theirs = context.Pipe()
             self._processes.append(context.Process(target=serve, args=(folder / str(number), theirs), daemon=True))

@@ -30,7 +30,8 @@ from tagsight.engine.devices import LocalBatch, batches_on
 from tagsight.engine.ray.cluster import fetch
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Loop, settle
-from tagsight.model.layout import Edges, Shard, lay_out, sum_squares
+from tagsight.model.layout import Edges, Shard, lay_out
+from tagsight.model.local_step import add_squares
 from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, first_globals, start_local
 from tagsight.types import Array
@@ -125,7 +126,7 @@ def make_shard(n_photos: int, scratch: Path, *, mapped: bool) -> tuple[Shard, Ar
     X: Array = np.asarray(np.load(path, mmap_mode="c" if mapped else None))
     allowed = np.hstack([work.tags, np.ones((n_photos, N_FREE), np.uint8)])
     layout = lay_out(work.groups, allowed, Edges(work.edges, np.ones(len(work.edges))), PLAN)
-    return Shard(X, layout, sum_squares(X, layout.rows)), correlate_tags(work.tags, N_FREE)
+    return Shard(X, layout, add_squares(X, layout)), correlate_tags(work.tags, N_FREE)
 
 
 def draw_features(path: Path, n_regions: int) -> None:

@@ -14,7 +14,7 @@ PACKAGE = Path(tagsight.__file__).parent
 # Each layer may import those before it; a file of the root counts under its own name, and one of a folder may too.
 LAYERS = [
     {"types", "errors", "kernels", "presets", "progress"},
-    {"numerics", "files", "calibration"},
+    {"numerics", "files", "calibration", "locks", "stopping"},
     {"data", "model"},
     {"regions", "validation", "storage"},
     {"features", "engine"},

@@ -9,13 +9,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tagsight.engine.devices import LocalBatch, batches_on, check_device, check_engine
+from tagsight.engine.devices import LocalBatch, check_device, check_engine
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
+from tagsight.engine.learn import Lesson, learn
 from tagsight.errors import InputError
 from tagsight.model.fields import correlate_tags
-from tagsight.model.fit import Fit, Loop, Sweep, fit, tell_nobody
+from tagsight.model.fit import Fit, Loop, Sweep, tell_nobody
 from tagsight.model.infer import Inference
-from tagsight.model.layout import Shard, split_photos, spread_assign, sum_squares
+from tagsight.model.layout import Shard, split_photos, spread_assign
+from tagsight.model.local_step import add_squares
 from tagsight.model.photo_sticks import expect_weights
 from tagsight.model.pruning import report_free_usage
 from tagsight.model.settings import (
@@ -26,7 +28,7 @@ from tagsight.model.settings import (
     Settings,
     plan_sticks,
 )
-from tagsight.model.start import STARTS, start_local
+from tagsight.model.start import STARTS
 from tagsight.presets import PRESETS
 from tagsight.types import Array, Ints
 from tagsight.validation import (
@@ -162,28 +164,24 @@ class StackedIBP(BaseEstimator):
         X = check_features(validate_data(self, X, dtype=FLOATS, ensure_all_finite=False))
         groups_, tags_ = self._photos(X, tags, groups, settings.factors)
         allowed = _allow_free(tags_, settings.factors)
-        plan = plan_sticks(settings)
         layouts = split_photos(
             groups_,
             allowed,
             check_edges(edges, edge_weights, groups_),
-            plan,
+            plan_sticks(settings),
             min(self.n_batches, len(allowed)),
         )
-        shards = [Shard(X, layout, sum_squares(X, layout.rows)) for layout in layouts]
-        fill = STARTS[self.start](shards, settings.factors, self.seed)
-        alpha = np.full(plan.n_sequences, settings.sparsity or 1.0)
-        with batches_on(self.device, self.n_threads, self.engine) as make_batch:
-            batches = [make_batch(s, start_local(s, fill, alpha, plan), settings) for s in shards]
-            result = fit(
-                batches,
-                X.shape[1],
-                settings,
-                Loop(self.max_sweeps, self.tol, on_sweep or tell_nobody),
-                affinity=correlate_tags(tags_, settings.factors.free),
-                seed=self.seed,
-            )
-            self._keep(result, batches, allowed, settings)
+        lesson = Lesson(
+            X.shape[1],
+            settings,
+            Loop(self.max_sweeps, self.tol, on_sweep or tell_nobody),
+            correlate_tags(tags_, settings.factors.free),
+            self.start,
+            self.seed,
+        )
+        shards = [Shard(X, layout, add_squares(X, layout)) for layout in layouts]
+        result, batches = learn(shards, lesson, device=self.device, engine=self.engine, n_threads=self.n_threads)
+        self._keep(result, batches, allowed, settings)
         if not result.converged:
             warnings.warn(
                 f"the bound still moved after max_sweeps={self.max_sweeps} sweeps; raise max_sweeps or tol",

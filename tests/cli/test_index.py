@@ -18,7 +18,7 @@ from tagsight.errors import InputError
 from tagsight.features.extract import extract
 from tagsight.index import build, build_index, list_source, open_index
 from tagsight.index.build import join_factors
-from tagsight.index.locks import hold_lock
+from tagsight.locks import hold_lock
 from tagsight.storage.model_file import load_model, save_model
 from tagsight.trained import look_at
 

@@ -1,6 +1,8 @@
 """A worker that dies at any moment is followed by one that answers as if nothing had happened."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +56,7 @@ def perform_all() -> tuple[list[Summary | None], ThreadBatch]:
     return answers, batch
 
 
-def assert_same(ours: object, theirs: object) -> None:
+def assert_same(ours: Iterable[Any] | None, theirs: Iterable[Any] | None) -> None:
     assert (ours is None) == (theirs is None)
     for a, b in zip(ours or (), theirs or (), strict=True):
         assert np.array_equal(a, b)

@@ -6,7 +6,7 @@ from importlib import import_module
 import typer
 
 from tagsight.cli.console import complain
-from tagsight.errors import TagsightError
+from tagsight.errors import StoppedError, TagsightError
 
 COMMANDS = (
     "train",
@@ -44,6 +44,9 @@ def main() -> None:
     asked = sys.argv[1:2]
     try:
         make_app(tuple(asked) if asked and asked[0] in COMMANDS else COMMANDS)()
+    except StoppedError as error:
+        complain(str(error))
+        sys.exit(128 + error.signal)
     except TagsightError as error:
         complain(str(error))
         sys.exit(1)

@@ -1,9 +1,10 @@
 """Where local steps run, by name."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Protocol
 
 from tagsight.engine.ray.cluster import check_ray
@@ -20,7 +21,15 @@ DEVICES = ("cpu", *PRECISIONS)
 ENGINES = ("local", "ray")
 
 
-class LocalBatch(RenewableBatch, Protocol):
+class KeptBatch(RenewableBatch, Protocol):
+    """A batch whose posterior a checkpoint can keep."""
+
+    def save(self, folder: Path, *, remembered: bool) -> None:
+        """Write the local posterior, and the one `restore` goes back to if it is needed."""
+        ...
+
+
+class LocalBatch(KeptBatch, Protocol):
     """A batch that shows its shard and local posterior."""
 
     shard: Shard
@@ -31,7 +40,12 @@ class LocalBatch(RenewableBatch, Protocol):
         ...
 
 
-MakeBatch = Callable[[Shard, Local, Settings], LocalBatch]
+class MakeBatch(Protocol):
+    """What makes a batch of a shard and its local posterior, and of the one that `restore` goes back to."""
+
+    def __call__(self, shard: Shard, local: Local, settings: Settings, before: Local | None = None) -> LocalBatch:
+        """The batch."""
+        ...
 
 
 def check_device(name: str) -> None:
@@ -67,11 +81,11 @@ def batches_on(name: str, n_threads: int | None, engine: str = "local") -> Itera
         return
     with thread_map(n_threads) as run:
         if name == "cpu":
-            yield lambda shard, local, settings: ThreadBatch(shard, local, settings, run)
+            yield lambda shard, local, settings, before=None: ThreadBatch(shard, local, settings, run, before)
         else:
             from tagsight.engine.cuda.batch import CudaBatch
 
             torch = import_module("torch")
             dtype = getattr(torch, PRECISIONS[name])
             device = torch.device("cuda")
-            yield lambda shard, local, settings: CudaBatch(shard, local, settings, device, dtype)
+            yield lambda shard, local, settings, before=None: CudaBatch(shard, local, settings, device, dtype, before)

@@ -1,30 +1,31 @@
-"""A shard cut into runs of photos, and the local posteriors of the runs put together again."""
+"""A shard cut into runs of photos, with their local posteriors."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from tagsight.model.layout import Layout, Shard, sum_squares
+from tagsight.model.layout import Layout, Shard
+from tagsight.model.local_step import add_squares
 from tagsight.model.state import Local
 
 
-def cut_shard(shard: Shard, local: Local, n_parts: int) -> list[tuple[Shard, Local]]:
+def cut_shard(shard: Shard, n_parts: int) -> list[Shard]:
     """About equally many photos in each part; rows still count in all the features."""
-    ends = np.linspace(0, shard.layout.n_photos, n_parts + 1).astype(int)
-    return [_cut(shard, local, first, last) for first, last in pairwise(ends)]
+    layouts = [_cut_layout(shard.layout, first, last) for first, last in _runs(shard.layout, n_parts)]
+    return [Shard(shard.features, layout, add_squares(shard.features, layout)) for layout in layouts]
 
 
-def join_locals(parts: Sequence[Local]) -> Local:
-    """The local posterior of all photos, from those of consecutive runs."""
-    return Local._make(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+def cut_local(local: Local, layout: Layout, n_parts: int) -> list[Local]:
+    """The local posteriors of the parts."""
+    start = layout.assign_start
+    return [
+        Local(local.assign[start[first] : start[last]], local.sticks[first:last], local.order[first:last])
+        for first, last in _runs(layout, n_parts)
+    ]
 
 
-def _cut(shard: Shard, local: Local, first: int, last: int) -> tuple[Shard, Local]:
-    layout = _cut_layout(shard.layout, first, last)
-    entries = slice(shard.layout.assign_start[first], shard.layout.assign_start[last])
-    mine = Local(local.assign[entries], local.sticks[first:last], local.order[first:last])
-    return Shard(shard.features, layout, sum_squares(shard.features, layout.rows)), mine
+def _runs(layout: Layout, n_parts: int) -> list[tuple[int, int]]:
+    return list(pairwise(np.linspace(0, layout.n_photos, n_parts + 1).astype(int).tolist()))
 
 
 def _cut_layout(whole: Layout, first: int, last: int) -> Layout:

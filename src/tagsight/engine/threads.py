@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 from threadpoolctl import ThreadpoolController
 
@@ -15,15 +16,16 @@ from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary
 from tagsight.model.visit import Visit
+from tagsight.storage.local_file import KeptPosterior, save_posterior
 
 
 class ThreadBatch:
-    """A shard and its local posterior, in this process's memory (see `model.fit.Batch`)."""
+    """A shard and its local posterior, in this process's memory (see `devices.LocalBatch`)."""
 
-    def __init__(self, shard: Shard, local: Local, settings: Settings, run: Map):
+    def __init__(self, shard: Shard, local: Local, settings: Settings, run: Map, before: Local | None = None):
         self.shard = shard
         self.local = local
-        self.before = local
+        self.before = before or local
         self._settings = settings
         self._run = run
 
@@ -48,6 +50,10 @@ class ThreadBatch:
     def restore(self) -> None:
         """Go back to the posterior before the last `clear_free`."""
         self.local = self.before
+
+    def save(self, folder: Path, *, remembered: bool) -> None:
+        """Write the local posterior, and the one `restore` goes back to if it is needed."""
+        save_posterior(KeptPosterior(self.local, self.before if remembered else None), folder)
 
     def _visit(self, state: Globals, visit: Visit) -> Summary:
         self.local, summary = local_step(self.shard, self.local, state, self._settings, visit, self._run)

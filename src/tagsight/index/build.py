@@ -14,7 +14,6 @@ from tagsight.errors import InputError
 from tagsight.features.extract import Extraction, Spread, extract
 from tagsight.files import read_bytes, write_atomically
 from tagsight.index.labels import encode_labels
-from tagsight.index.locks import hold_lock
 from tagsight.index.manifest import (
     CURRENT,
     PENDING,
@@ -27,6 +26,7 @@ from tagsight.index.manifest import (
 from tagsight.index.parts import Known, list_known, remove_unused, tidy_parts, write_part
 from tagsight.index.schema import IndexedPhoto, to_levels
 from tagsight.index.sources import PhotoSource, SeenFile, see_files
+from tagsight.locks import hold_lock
 from tagsight.progress import Report, stay_silent
 from tagsight.storage.model_file import load_model
 from tagsight.tasks.annotate import scale_boxes

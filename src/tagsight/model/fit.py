@@ -1,12 +1,17 @@
-"""The loop: local steps, a global step after each batch, the stop rule, renewal of free factors."""
+"""The loop: local steps, a global step after each batch, the stop rule, renewal of free factors.
+
+A fit is a row of stages: the first sweeps; for each contrast, a trial of renewed free factors; and, where a trial was
+kept, sweeps in which M moves again. Where a fit stands is a `Position`: it can stop after any sweep and go on later.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from math import inf
 from typing import NamedTuple, Protocol
 
 from tagsight.model.bound import Bound, evaluate_bound
 from tagsight.model.global_step import global_step
-from tagsight.model.renew import CONTRASTS, SAMPLE, Contrast, propose_free
+from tagsight.model.renew import CONTRASTS, SAMPLE, propose_free
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings
 from tagsight.model.start import blank_globals, first_globals
@@ -50,7 +55,7 @@ class Sweep(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Where training stands."""
+    """What training gave."""
 
     state: Globals
     summary: Summary
@@ -64,41 +69,62 @@ class Fit(NamedTuple):
         return self.sweeps[-1].bound.total
 
 
-def tell_nobody(sweep: Sweep) -> None:
+FIRST, LAST = 0, len(CONTRASTS) + 1  # stages; those between are trials, one a contrast
+
+
+class Position(NamedTuple):
+    """Where a fit stands after a sweep: with the batches' local posteriors, all that is needed to go on."""
+
+    stage: int
+    state: Globals
+    memo: tuple[Summary, ...]  # the last summary of each batch
+    sweeps: tuple[Sweep, ...]  # of this stage
+    n_run: int  # all sweeps run
+    best: Fit | None = None  # of the stages before
+    first_bound: float = -inf  # that the first stage ended at
+
+    @property
+    def on_trial(self) -> bool:
+        """Whether the batches may have to be restored."""
+        return FIRST < self.stage < LAST
+
+
+def tell_nobody(news: Sweep | Position) -> None:
     """For when no one asked to be told."""
 
 
 class Loop(NamedTuple):
-    """How long to sweep, and who is told."""
+    """How long to sweep; who is told of each sweep, and of where the fit stands after it."""
 
     max_sweeps: int
     tol: float
     on_sweep: Callable[[Sweep], None] = tell_nobody
+    on_position: Callable[[Position], None] = tell_nobody
 
 
 def fit(
-    batches: Sequence[RenewableBatch], D: int, settings: Settings, loop: Loop, *, affinity: Floats, seed: int
+    batches: Sequence[RenewableBatch],
+    D: int,
+    settings: Settings,
+    loop: Loop,
+    *,
+    affinity: Floats,
+    seed: int,
+    position: Position | None = None,
 ) -> Fit:
     """Sweep until the bound settles; then try to renew the free factors, and sweep on if that helped.
 
     With several batches this is memoised variational inference (Hughes and Sudderth, 2013): the summary of
     each batch is kept and replaced at its next visit, so the bound is exact and needs no learning rate.
+    Batches that hold the local posteriors of a `position` go on from there.
     """
-    blank = blank_globals(settings, D)
-    memo = [batch.summarise(blank) for batch in batches]
-    state = first_globals(reduce(merge, memo), blank, settings, affinity)
-    first = settle(batches, memo, state, settings, loop, n_run=0)
-    if settings.factors.free == 0:
-        return first
-    best = first
-    frozen = settings._replace(learn_affinity=False)  # bounds under different M cannot be compared
-    for contrast in CONTRASTS:
-        best = _renew(batches, best, frozen, loop, contrast, seed)
-    if settings.learn_affinity and best.bound > first.bound:
-        memo = [batch.summarise(best.state) for batch in batches]
-        on = settle(batches, memo, best.state, settings, loop, n_run=best.n_run)
-        best = on._replace(sweeps=best.sweeps + on.sweeps) if on.sweeps else best
-    return best
+    at = position or _begin(batches, D, settings, affinity)
+    while True:
+        best = _judge(batches, at, _settle_stage(batches, at, settings, loop))
+        following = _open_next(batches, at, best, settings, loop, seed)
+        if following is None:
+            return best
+        at = following
 
 
 def has_settled(sweeps: Sequence[Sweep], tol: float) -> bool:
@@ -111,16 +137,17 @@ def has_settled(sweeps: Sequence[Sweep], tol: float) -> bool:
 
 def settle(
     batches: Sequence[Batch],
-    memo: list[Summary],
+    memo: Sequence[Summary],
     state: Globals,
     settings: Settings,
     loop: Loop,
     *,
     n_run: int,
+    sweeps: tuple[Sweep, ...] = (),
 ) -> Fit:
-    """Sweep until the bound settles or the limit is reached, `n_run` sweeps of which are spent."""
+    """Sweep until the bound settles or the limit is reached; `n_run` sweeps are spent, the last of them `sweeps`."""
+    memo = list(memo)
     total = reduce(merge, memo)
-    sweeps: list[Sweep] = []
     while n_run < loop.max_sweeps and not has_settled(sweeps, loop.tol):
         for b, batch in enumerate(batches):
             fresh = batch.step(state)
@@ -130,26 +157,58 @@ def settle(
                 total = reduce(merge, memo)  # removing leaves rounding behind
             state = global_step(total, state, settings)
         n_run += 1
-        sweeps.append(Sweep(n_run, evaluate_bound(total, state, settings)))
+        sweeps = (*sweeps, Sweep(n_run, evaluate_bound(total, state, settings)))
         loop.on_sweep(sweeps[-1])
-    return Fit(state, total, tuple(sweeps), n_run, has_settled(sweeps, loop.tol))
+        loop.on_position(Position(FIRST, state, tuple(memo), sweeps, n_run))
+    return Fit(state, total, sweeps, n_run, has_settled(sweeps, loop.tol))
 
 
-def _renew(
-    batches: Sequence[RenewableBatch], fit: Fit, settings: Settings, loop: Loop, contrast: Contrast, seed: int
-) -> Fit:
-    """The fit that continues from renewed free factors if its bound is higher, else `fit`."""
-    if fit.n_run >= loop.max_sweeps:
-        return fit
-    samples = [batch.sample_residuals(fit.state, SAMPLE, seed) for batch in batches]
-    state = propose_free(merge_samples(samples, SAMPLE).rows, fit.state, settings.factors, contrast, seed)
-    for batch in batches:
-        batch.clear_free()
-    memo = [batch.summarise(state) for batch in batches]
-    trial = settle(batches, memo, state, settings, loop, n_run=fit.n_run)
-    if trial.bound > fit.bound:
-        higher = tuple(sweep for sweep in trial.sweeps if sweep.bound.total > fit.bound)
-        return trial._replace(sweeps=fit.sweeps + higher)
+def _begin(batches: Sequence[Batch], D: int, settings: Settings, affinity: Floats) -> Position:
+    blank = blank_globals(settings, D)
+    memo = tuple(batch.summarise(blank) for batch in batches)
+    return Position(FIRST, first_globals(reduce(merge, memo), blank, settings, affinity), memo, (), 0)
+
+
+def _settle_stage(batches: Sequence[Batch], at: Position, settings: Settings, loop: Loop) -> Fit:
+    """What the stage ends at, whether it has just begun or not."""
+
+    def place(reached: Position) -> None:
+        loop.on_position(reached._replace(stage=at.stage, best=at.best, first_bound=at.first_bound))
+
+    if at.on_trial:
+        settings = settings._replace(learn_affinity=False)  # bounds under different M cannot be compared
+    within = loop._replace(on_position=place)
+    return settle(batches, at.memo, at.state, settings, within, n_run=at.n_run, sweeps=at.sweeps)
+
+
+def _judge(batches: Sequence[RenewableBatch], at: Position, ended: Fit) -> Fit:
+    """The best fit after the stage at which `ended` was reached; a trial must have raised the bound."""
+    if at.best is None:
+        return ended
+    if not at.on_trial:
+        return ended._replace(sweeps=at.best.sweeps + ended.sweeps)
+    if ended.bound > at.best.bound:
+        higher = tuple(sweep for sweep in ended.sweeps if sweep.bound.total > at.best.bound)
+        return ended._replace(sweeps=at.best.sweeps + higher)
     for batch in batches:
         batch.restore()
-    return fit._replace(n_run=trial.n_run)
+    return at.best._replace(n_run=ended.n_run)
+
+
+def _open_next(
+    batches: Sequence[RenewableBatch], at: Position, best: Fit, settings: Settings, loop: Loop, seed: int
+) -> Position | None:
+    """Where the stage after `at` begins, if there is one."""
+    first_bound = best.bound if at.stage == FIRST else at.first_bound
+    stage, state = at.stage + 1, best.state
+    if stage > LAST or settings.factors.free == 0 or best.n_run >= loop.max_sweeps:
+        return None
+    if stage < LAST:
+        sample = merge_samples([batch.sample_residuals(state, SAMPLE, seed) for batch in batches], SAMPLE)
+        state = propose_free(sample.rows, state, settings.factors, CONTRASTS[stage - 1], seed)
+        for batch in batches:
+            batch.clear_free()
+    elif not settings.learn_affinity or best.bound <= first_bound:
+        return None
+    memo = tuple(batch.summarise(state) for batch in batches)
+    return Position(stage, state, memo, (), best.n_run, best, first_bound)

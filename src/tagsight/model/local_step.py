@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from tagsight.model.layout import Layout, Shard
+from tagsight.model.layout import Layout, Shard, sum_squares
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Local, Summary, accumulate, empty_summary
 from tagsight.model.visit import Potentials, Visit, visit_photos
@@ -23,11 +23,13 @@ def local_step(
     visit: Visit,
     run: Map = map,
     log_odds: Array | None = None,
+    onto: Summary | None = None,
 ) -> tuple[Local, Summary]:
     """Update the posterior of the shard's photos; `local` itself is left as it was.
 
     `run` maps a function over blocks of photos and yields the results in order. `log_odds`, laid out like
-    `local.assign`, is filled with the logits of nu, which say more than a nu of 1.
+    `local.assign`, is filled with the logits of nu, which say more than a nu of 1. The summary is added to `onto`,
+    in its arrays, block after block: where the blocks of photos are the same, shards cannot change the sum.
     """
     X, layout, square = shard
     plan = plan_sticks(settings)
@@ -42,7 +44,8 @@ def local_step(
         n_regions = float(layout.slot_start[photos.stop] - layout.slot_start[photos.start])
         return total._replace(n_regions=n_regions, **scalars._asdict())
 
-    total = empty_summary(K, D if visit.summarise else 0, plan.n_sequences)._replace(square=square)
+    total = onto or empty_summary(K, D if visit.summarise else 0, plan.n_sequences)
+    total = total._replace(square=total.square + square)
     for part in run(visit_block, photo_blocks(layout)):
         total = accumulate(total, part)
     return new, total
@@ -52,6 +55,14 @@ def photo_blocks(layout: Layout) -> list[range]:
     """Photos in runs of BLOCK."""
     I = layout.n_photos  # noqa: E741
     return [range(i, min(i + BLOCK, I)) for i in range(0, I, BLOCK)]
+
+
+def add_squares(X: Array, layout: Layout, onto: float = 0.0) -> float:
+    """sum |x_j|^2 of the photos, added to `onto` block after block."""
+    for photos in photo_blocks(layout):
+        slots = slice(layout.slot_start[photos.start], layout.slot_start[photos.stop])
+        onto += sum_squares(X, layout.rows[slots])
+    return onto
 
 
 def _express(state: Globals, settings: Settings, dtype: np.dtype) -> Potentials:

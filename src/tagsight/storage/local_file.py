@@ -1,6 +1,13 @@
-"""The local posterior of a shard as a safetensors file: its exact bits, whole or not there."""
+"""The local posterior of a shard as a safetensors file: its exact bits, whole or not there.
 
+A batch keeps the posterior of its shards, by number, in a folder: `now-0`, `now-1`, ..., and, while renewed free
+factors are on trial, those it may have to go back to: `before-0`, `before-1`, ...
+"""
+
+from collections.abc import Callable
+from itertools import count, takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError
@@ -8,7 +15,7 @@ from safetensors.numpy import load, save
 
 from tagsight.errors import InputError
 from tagsight.files import write_atomically
-from tagsight.model.state import Local
+from tagsight.model.state import Local, join_locals
 
 
 def save_local(local: Local, path: Path) -> None:
@@ -22,3 +29,38 @@ def load_local(path: Path) -> Local:
         return Local(**load(path.read_bytes()))
     except (OSError, SafetensorError, TypeError) as problem:
         raise InputError(f"{str(path)!r} cannot be read as a local posterior: {problem}") from problem
+
+
+class KeptPosterior(NamedTuple):
+    """What a batch of one shard keeps."""
+
+    now: Local
+    before: Local | None  # None: nothing is on trial
+
+
+def place_now(folder: Path, shard: int = 0) -> Path:
+    """Where the posterior of a batch's shard lies."""
+    return folder / f"now-{shard}.safetensors"
+
+
+def place_before(folder: Path, shard: int = 0) -> Path:
+    """Where the one that it may have to go back to lies."""
+    return folder / f"before-{shard}.safetensors"
+
+
+def save_posterior(posterior: KeptPosterior, folder: Path) -> None:
+    """Write the posterior of a batch of one shard."""
+    save_local(posterior.now, place_now(folder))
+    if posterior.before is not None:
+        save_local(posterior.before, place_before(folder))
+
+
+def load_posterior(folder: Path) -> KeptPosterior:
+    """What `save_posterior` wrote, or, joined, what the parts of a batch wrote by number."""
+    now = [load_local(path) for path in _list_parts(place_now, folder)]
+    before = [load_local(path) for path in _list_parts(place_before, folder)]
+    return KeptPosterior(join_locals(now), join_locals(before) if before else None)
+
+
+def _list_parts(place: Callable[[Path, int], Path], folder: Path) -> list[Path]:
+    return list(takewhile(Path.exists, (place(folder, shard) for shard in count())))

@@ -68,6 +68,11 @@ def load_shard_into(folder: Path, buffer: Array) -> Shard:
     return Shard(buffer[:size].view(dtype).reshape(shape), _read_layout(folder, done), done["square"])
 
 
+def load_layout(folder: Path) -> Layout:
+    """The layout of the shard."""
+    return _read_layout(folder, _read_done(folder))
+
+
 def check_shard(folder: Path) -> None:
     """Raise InputError unless both files are, byte by byte, what was written."""
     done = _read_done(folder)

@@ -2,33 +2,44 @@
 
 # pyright: reportMissingImports=false
 
+from pathlib import Path
+
 import torch
 
 from tagsight.engine.cuda.local_step import local_step
-from tagsight.engine.cuda.resident import download_posterior, upload_photos, upload_posterior
+from tagsight.engine.cuda.resident import Posterior, download_posterior, upload_photos, upload_posterior
 from tagsight.engine.residuals import sample_residuals
 from tagsight.model.layout import Shard
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Local, Summary
+from tagsight.storage.local_file import KeptPosterior, save_posterior
 
 
 class CudaBatch:
     """A shard and its local posterior on `device` (see `model.fit.RenewableBatch`), features held as `dtype`."""
 
-    def __init__(self, shard: Shard, local: Local, settings: Settings, device: torch.device, dtype: torch.dtype):
+    def __init__(
+        self,
+        shard: Shard,
+        local: Local,
+        settings: Settings,
+        device: torch.device,
+        dtype: torch.dtype,
+        before: Local | None = None,
+    ):
         self.shard = shard
         self._start = local
         self._settings = settings
         self._plan = plan_sticks(settings)
         self._photos = upload_photos(shard, self._plan, device, dtype)
         self._posterior = upload_posterior(local, shard.layout, self._plan, device)
-        self._before = self._posterior
+        self._before = upload_posterior(before, shard.layout, self._plan, device) if before else self._posterior
 
     @property
     def local(self) -> Local:
         """The local posterior, in this process's memory."""
-        return download_posterior(self._posterior, self._start, self.shard.layout, self._plan)
+        return self._download(self._posterior)
 
     def summarise(self, state: Globals) -> Summary:
         """Summary of the local posterior as it is."""
@@ -52,6 +63,13 @@ class CudaBatch:
     def restore(self) -> None:
         """Go back to the posterior before the last `clear_free`."""
         self._posterior = self._before.copy()
+
+    def save(self, folder: Path, *, remembered: bool) -> None:
+        """Write the local posterior, and the one `restore` goes back to if it is needed."""
+        save_posterior(KeptPosterior(self.local, self._download(self._before) if remembered else None), folder)
+
+    def _download(self, posterior: Posterior) -> Local:
+        return download_posterior(posterior, self._start, self.shard.layout, self._plan)
 
     def _clear_columns(self, first: int) -> None:
         photos = self._photos

@@ -11,7 +11,7 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from tagsight.engine.parts import cut_shard, join_locals
+from tagsight.engine.parts import cut_local, cut_shard
 from tagsight.engine.ray.cluster import count_processors, fetch, join_cluster
 from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, own_arrays, prepare_worker
 from tagsight.errors import InputError
@@ -20,24 +20,30 @@ from tagsight.model.layout import Shard
 from tagsight.model.local_step import BLOCK
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings
-from tagsight.model.state import Globals, Local, Summary
+from tagsight.model.state import Globals, Local, Summary, join_locals
+from tagsight.storage.local_file import place_now
 
 PATIENCE = 120  # seconds in which processors of the cluster must come free
 
 
 @contextmanager
-def batches_on_ray(n_actors: int | None) -> Iterator[Callable[[Shard, Local, Settings], "RayBatch"]]:
-    """What makes a batch of a shard and its local posterior; the actors and their files go when the block ends."""
+def batches_on_ray(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
+    """What makes a batch of a shard and its local posterior.
+
+    When the block ends, the actors and their files go; what is left of a batch is its local posterior.
+    """
     folder = locate_cache() / "ray" / secrets.token_hex(8)
     made: list[RayBatch] = []
 
-    def make(shard: Shard, local: Local, settings: Settings) -> RayBatch:
-        made.append(RayBatch(shard, local, settings, folder / str(len(made)), n_actors))
+    def make(shard: Shard, local: Local, settings: Settings, before: Local | None = None) -> RayBatch:
+        made.append(RayBatch(shard, local, settings, folder / str(len(made)), n_actors, before))
         return made[-1]
 
     with join_cluster():
         try:
             yield make
+            for batch in made:
+                batch.bring_home()
         finally:
             for batch in made:
                 batch.close()
@@ -51,21 +57,33 @@ class RayBatch:
     as there are photos enough.
     """
 
-    def __init__(self, shard: Shard, local: Local, settings: Settings, folder: Path, n_actors: int | None = None):
+    def __init__(
+        self,
+        shard: Shard,
+        local: Local,
+        settings: Settings,
+        folder: Path,
+        n_actors: int | None = None,
+        before: Local | None = None,
+    ):
         self.shard = shard
         n_photos = shard.layout.n_photos
         n_actors = min(n_actors, n_photos) if n_actors else min(count_processors(), -(-n_photos // BLOCK))
         self._place = _reserve(n_actors)
+        self._home: Local | None = None
         self._journal = Journal(0, [])
         self.actors: list[Any] = []
-        for number, part in enumerate(cut_shard(shard, local, n_actors)):
-            prepare_worker(folder / str(number), *part)
+        locals_, befores = (cut_local(one, shard.layout, n_actors) for one in (local, before or local))
+        for number, part in enumerate(cut_shard(shard, n_actors)):
+            prepare_worker(folder / str(number), part, locals_[number], befores[number] if before else None)
             self.actors.append(_start(self._place, number, folder / str(number), settings))
 
     @property
     def local(self) -> Local:
         """The local posterior, in this process's memory."""
-        return join_locals(fetch([actor.local.remote(self._journal) for actor in self.actors]))
+        if self._home is not None:
+            return self._home
+        return join_locals(own_arrays(fetch([actor.local.remote(self._journal) for actor in self.actors])))
 
     def summarise(self, state: Globals) -> Summary:
         """Summary of the local posterior as it is."""
@@ -89,6 +107,21 @@ class RayBatch:
     def restore(self) -> None:
         """Go back to the posterior before the last `clear_free`."""
         self._perform(Operation("restore"), fetch)
+
+    def save(self, folder: Path, *, remembered: bool) -> None:
+        """Let every actor write the local posterior of its part, and the one `restore` goes back to if it is needed."""
+        place = folder.resolve()
+        fetch([actor.save.remote(self._journal, place, part, remembered) for part, actor in enumerate(self.actors)])
+        missing = [part for part in range(len(self.actors)) if not place_now(place, part).exists()]
+        if missing:
+            raise InputError(
+                f"what actor {missing[0]} wrote to {str(place)!r} is not there: put the model where every machine of "
+                "the cluster sees the same folder"
+            )
+
+    def bring_home(self) -> None:
+        """Keep the local posterior in this process, for when the actors are gone."""
+        self._home = self.local
 
     def close(self) -> None:
         """Let the actors go."""

@@ -14,6 +14,7 @@ from tagsight.model.layout import Shard
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary, merge
+from tagsight.storage.local_file import place_before, place_now, save_local
 from tagsight.storage.shard_file import load_shard, save_shard
 
 COMMIT_EVERY = 10  # operations; a worker that comes back repeats fewer
@@ -40,10 +41,10 @@ class Journal(NamedTuple):
         return self.base + len(self.operations)
 
 
-def prepare_worker(folder: Path, shard: Shard, local: Local) -> None:
+def prepare_worker(folder: Path, shard: Shard, local: Local, before: Local | None = None) -> None:
     """Write what a worker begins with."""
     save_shard(shard, folder / SHARD)
-    save_commit(Commit(0, local, local, None), folder / COMMIT)
+    save_commit(Commit(0, local, before or local, None), folder / COMMIT)
 
 
 class ShardWorker:
@@ -55,8 +56,7 @@ class ShardWorker:
         self._fetch = fetch
         self._run = ExitStack().enter_context(thread_map(1))
         self._number, local, before, self._answer = load_commit(folder / COMMIT)
-        self._batch = ThreadBatch(load_shard(folder / SHARD), local, settings, self._run)
-        self._batch.before = before
+        self._batch = ThreadBatch(load_shard(folder / SHARD), local, settings, self._run, before)
 
     def perform(self, journal: Journal) -> Summary | None:
         """What the journal's last operation gives; those before it that are not done yet are done first."""
@@ -77,6 +77,13 @@ class ShardWorker:
         """The posterior after the journal's operations."""
         self._reach(journal)
         return self._batch.local
+
+    def save(self, journal: Journal, folder: Path, part: int, remembered: bool) -> None:
+        """Write the posterior after the journal's operations as that of a part (see `storage.local_file`)."""
+        self._reach(journal)
+        save_local(self._batch.local, place_now(folder, part))
+        if remembered:
+            save_local(self._batch.before, place_before(folder, part))
 
     def merge(self, a: Summary, b: Summary) -> Summary:
         """See `model.state.merge`."""

@@ -1,0 +1,98 @@
+"""Fit the model to shards, wherever they lie, from the start or from a checkpoint."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.engine.devices import KeptBatch, LocalBatch, batches_on
+from tagsight.engine.streamed import StreamedBatch
+from tagsight.engine.threads import thread_map
+from tagsight.model.fit import Fit, Loop, fit
+from tagsight.model.layout import Shard
+from tagsight.model.settings import Settings, plan_sticks
+from tagsight.model.start import STARTS, start_local
+from tagsight.model.state import Local
+from tagsight.storage.checkpoint import FitCheckpoint
+from tagsight.storage.local_file import load_posterior
+from tagsight.storage.stored_shards import StoredShards
+from tagsight.types import Floats
+
+
+class Lesson(NamedTuple):
+    """What to fit, besides the photos."""
+
+    D: int
+    settings: Settings
+    loop: Loop
+    affinity: Floats  # (K, K) M at the start
+    start: str = "tags"  # one of STARTS
+    seed: int = 0
+
+
+def learn(
+    shards: Sequence[Shard],
+    lesson: Lesson,
+    *,
+    device: str = "cpu",
+    engine: str = "local",
+    n_threads: int | None = None,
+    checkpoint: FitCheckpoint | None = None,
+) -> tuple[Fit, list[LocalBatch]]:
+    """Fit to shards in memory, each a batch with a global step of its own."""
+    position = checkpoint and checkpoint.load_position()
+    start = _starter(shards, lesson)
+    with batches_on(device, n_threads, engine) as make_batch:
+        batches: list[LocalBatch] = []
+        for b, shard in enumerate(shards):
+            if checkpoint is None or position is None:
+                batches.append(make_batch(shard, start(shard), lesson.settings))
+            else:
+                now, before = load_posterior(checkpoint.place_batch(b))
+                batches.append(make_batch(shard, now, lesson.settings, before))
+        return _fit(batches, lesson, checkpoint), batches
+
+
+def learn_stored(
+    shards: StoredShards,
+    square: float,
+    folder: Path,
+    lesson: Lesson,
+    *,
+    n_threads: int | None = None,
+    checkpoint: FitCheckpoint | None = None,
+) -> Fit:
+    """Fit to shards on disk, with one global step for all; their local posteriors are kept in `folder` meanwhile.
+
+    `square` is the sum of squares of all features (`model.local_step.add_squares`).
+    """
+    with thread_map(n_threads) as run:
+        batch = StreamedBatch(shards, square, folder, lesson.settings, run)
+        if checkpoint is not None and checkpoint.load_position() is not None:
+            batch.go_on(checkpoint.place_batch(0))
+        else:
+            batch.start(_starter(shards, lesson))
+        return _fit([batch], lesson, checkpoint)
+
+
+def _starter(shards: Sequence[Shard], lesson: Lesson) -> Callable[[Shard], Local]:
+    settings = lesson.settings
+    plan = plan_sticks(settings)
+    fill = STARTS[lesson.start](shards, settings.factors, lesson.seed)
+    alpha = np.full(plan.n_sequences, settings.sparsity or 1.0)
+    return lambda shard: start_local(shard, fill, alpha, plan)
+
+
+def _fit(batches: Sequence[KeptBatch], lesson: Lesson, checkpoint: FitCheckpoint | None) -> Fit:
+    """As `model.fit.fit`; under a checkpoint, from its position, which a signal asks to keep."""
+    D, settings, loop, affinity, _, seed = lesson
+    if checkpoint is None:
+        return fit(batches, D, settings, loop, affinity=affinity, seed=seed)
+    loop = loop._replace(on_position=lambda position: checkpoint.note(position, batches))
+    with checkpoint.stop.after_sweep():
+        position = checkpoint.load_position()
+        result = fit(batches, D, settings, loop, affinity=affinity, seed=seed, position=position)
+        checkpoint.finish(result)
+    checkpoint.stop.check()
+    return result

@@ -1,0 +1,123 @@
+"""Shards on disk as one batch: features and local posterior of one shard at a time are in memory.
+
+There is one global step for all shards, not one a shard (memoised batches, `model.fit`): those would make the number of
+shards, and so the memory at hand, part of the answer. Sums run on from shard to shard block by block, so that shards
+cut at multiples of `model.local_step.BLOCK` photos give the bits of one shard in memory.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from tagsight.engine.residuals import sample_regions, take_tagged_away
+from tagsight.model.layout import Shard, clear_columns
+from tagsight.model.local_step import Map, local_step
+from tagsight.model.sampling import Sample, merge_samples
+from tagsight.model.settings import Settings, plan_sticks
+from tagsight.model.state import Globals, Local, Summary, empty_summary
+from tagsight.model.visit import Visit
+from tagsight.storage.local_file import load_local, place_before, place_now, save_local
+from tagsight.storage.stored_shards import StoredShards
+
+
+class StreamedBatch:
+    """`shards`, whose sum of squares is `square`, and their local posteriors in `folder` (see `devices.KeptBatch`)."""
+
+    def __init__(self, shards: StoredShards, square: float, folder: Path, settings: Settings, run: Map):
+        self._shards = shards
+        self._square = square
+        self._folder = folder
+        self._settings = settings
+        self._run = run
+        self._numbers = count()
+        self._now: list[Path] = []
+        self._before: list[Path] = []
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+
+    def start(self, start: Callable[[Shard], Local]) -> None:
+        """Begin with the local posterior that `start` gives each shard."""
+        self._now = [self._store(start(shard)) for shard in self._shards]
+
+    def go_on(self, kept: Path) -> None:
+        """Begin with what `save` left in folder `kept`."""
+        self._now = [self._adopt(place_now(kept, s)) for s in range(len(self._shards))]
+        if place_before(kept).exists():
+            self._before = [self._adopt(place_before(kept, s)) for s in range(len(self._shards))]
+
+    def summarise(self, state: Globals) -> Summary:
+        """Summary of the local posterior as it is."""
+        total = self._blank(state)
+        for s, shard in enumerate(self._shards):
+            _, total = self._visit(s, shard, state, Visit(passes=0), total)
+        return total
+
+    def step(self, state: Globals) -> Summary:
+        """Update the local posterior and summarise."""
+        total = self._blank(state)
+        for s, shard in enumerate(self._shards):
+            local, total = self._visit(s, shard, state, Visit(passes=self._settings.passes), total)
+            self._now[s] = self._store(local)
+        self._tidy()
+        return total
+
+    def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
+        """A sample of regions with the tagged factors' share taken away."""
+        factors = self._settings.factors
+        sample: Sample | None = None
+        for s, shard in enumerate(self._shards):
+            drawn = sample_regions(shard, load_local(self._now[s]).assign, factors, size, seed)
+            sample = drawn if sample is None else merge_samples([sample, drawn], size)
+        assert sample is not None
+        return take_tagged_away(sample, state, factors)
+
+    def clear_free(self) -> None:
+        """Switch every free factor off, and remember the posterior before."""
+        self._before = list(self._now)
+        tagged = self._settings.factors.tagged
+        for s in range(len(self._shards)):
+            local = load_local(self._now[s])
+            assign = clear_columns(self._shards.layout(s), local.assign, tagged)
+            self._now[s] = self._store(local._replace(assign=assign))
+        self._tidy()
+
+    def restore(self) -> None:
+        """Go back to the posterior before the last `clear_free`."""
+        self._now = list(self._before)
+        self._tidy()
+
+    def save(self, folder: Path, *, remembered: bool) -> None:
+        """Link the local posteriors, which are never written to again, into a folder."""
+        folder.mkdir(parents=True)
+        for s in range(len(self._shards)):
+            os.link(self._now[s], place_now(folder, s))
+            if remembered:
+                os.link(self._before[s], place_before(folder, s))
+
+    def _visit(self, s: int, shard: Shard, state: Globals, visit: Visit, total: Summary) -> tuple[Local, Summary]:
+        plain = shard._replace(square=0.0)  # that of all shards is in the total from the start
+        return local_step(plain, load_local(self._now[s]), state, self._settings, visit, self._run, onto=total)
+
+    def _blank(self, state: Globals) -> Summary:
+        K, D = state.appearance.mean.shape
+        return empty_summary(K, D, plan_sticks(self._settings).n_sequences)._replace(square=self._square)
+
+    def _store(self, local: Local) -> Path:
+        path = self._name()
+        save_local(local, path)
+        return path
+
+    def _adopt(self, kept: Path) -> Path:
+        path = self._name()
+        os.link(kept, path)
+        return path
+
+    def _name(self) -> Path:
+        return self._folder / f"{next(self._numbers)}.safetensors"
+
+    def _tidy(self) -> None:
+        """Remove what is needed neither now nor before; links elsewhere stay."""
+        for path in set(self._folder.iterdir()) - set(self._now) - set(self._before):
+            path.unlink()

@@ -1,0 +1,161 @@
+"""The checkpoint of a training: what it was made of, the fits that are done, and where the one at work stands.
+
+    MODEL.checkpoint/
+      header.json                        schema and identity: data and settings, by name
+      results/NAME.json                  numbers of stages that are done
+      fits/NAME/done.safetensors         what a fit gave
+      fits/NAME/000120/                  where it stood after 120 sweeps:
+        position.safetensors               `model.fit.Position`
+        batch-0/now-0.safetensors          local posteriors of the batches' shards, see `local_file`
+      work/                              what can be made again, such as shards
+
+Everything appears whole or not at all. A checkpoint goes on only with the data and settings it was made of.
+"""
+
+import json
+import secrets
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from tagsight.errors import InputError
+from tagsight.files import write_atomically
+from tagsight.model.fit import Fit, Position
+from tagsight.stopping import Stop
+from tagsight.storage.position_file import load_fit, load_position, save_fit, save_position
+
+SCHEMA = 1
+EVERY = 5  # sweeps between two positions
+HEADER = "header.json"
+
+Identity = dict[str, str | int | float | bool | None]
+
+
+class SavedBatch(Protocol):
+    """A batch that can write its local posterior (see `engine.devices.KeptBatch`)."""
+
+    def save(self, folder: Path, *, remembered: bool) -> None:
+        """Write the local posterior, and the one `restore` goes back to if it is needed."""
+        ...
+
+
+class FitCheckpoint:
+    """The part of a checkpoint that is about one fit."""
+
+    def __init__(self, folder: Path, stop: Stop, every: int = EVERY):
+        self.stop = stop
+        self._folder = folder
+        self._every = every
+
+    def load_fit(self) -> Fit | None:
+        """What the fit gave, if it is done."""
+        return load_fit(self._done) if self._done.exists() else None
+
+    def load_position(self) -> Position | None:
+        """Where the fit stood, if it had begun."""
+        latest = self._latest()
+        return latest and load_position(latest / "position.safetensors")
+
+    def place_batch(self, batch: int) -> Path:
+        """Where the local posterior of a batch lies that belongs to the position."""
+        latest = self._latest()
+        assert latest is not None
+        return latest / f"batch-{batch}"
+
+    def note(self, position: Position, batches: Sequence[SavedBatch]) -> None:
+        """Keep the position now and then; keep it and raise StoppedError where someone asked to stop."""
+        if self.stop.asked is not None or position.n_run % self._every == 0:
+            self._keep(position, batches)
+        self.stop.check()
+
+    def finish(self, fit: Fit) -> None:
+        """Keep what the fit gave; how it came there is no longer needed."""
+        save_fit(fit, self._done)
+        for place in self._positions():
+            shutil.rmtree(place)
+
+    @property
+    def _done(self) -> Path:
+        return self._folder / "done.safetensors"
+
+    def _keep(self, position: Position, batches: Sequence[SavedBatch]) -> None:
+        old = self._positions()
+        partial = self._folder / f".partial-{secrets.token_hex(8)}"
+        save_position(position, partial / "position.safetensors")
+        for b, batch in enumerate(batches):
+            batch.save(partial / f"batch-{b}", remembered=position.on_trial)
+        partial.rename(self._folder / f"{position.n_run:06}")
+        for place in old:
+            shutil.rmtree(place)
+
+    def _latest(self) -> Path | None:
+        return max(self._positions(), default=None)
+
+    def _positions(self) -> list[Path]:
+        return [place for place in self._folder.glob("*") if place.name.isdecimal()]
+
+
+class Checkpoint:
+    """An open checkpoint."""
+
+    def __init__(self, folder: Path, stop: Stop):
+        self.folder = folder
+        self._stop = stop
+
+    def fit(self, name: str) -> FitCheckpoint:
+        """The part about the fit called `name`."""
+        return FitCheckpoint(self.folder / "fits" / name, self._stop)
+
+    def work(self, name: str) -> Path:
+        """A folder for what can be made again."""
+        return self.folder / "work" / name
+
+    def load_result(self, name: str) -> Any:
+        """The numbers kept under `name`; None if there are none."""
+        place = self.folder / "results" / f"{name}.json"
+        return json.loads(place.read_bytes()) if place.exists() else None
+
+    def keep_result(self, name: str, value: Any) -> None:
+        """Keep numbers of a stage that is done."""
+        write_atomically(self.folder / "results" / f"{name}.json", json.dumps(value).encode())
+
+
+def place_checkpoint(output: Path) -> Path:
+    """Where the checkpoint of a training that writes `output` lies."""
+    return output.with_name(f"{output.name}.checkpoint")
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Whether an unfinished training lies in the folder."""
+    return (folder / HEADER).is_file()
+
+
+def open_checkpoint(folder: Path, identity: Identity, *, resume: bool, stop: Stop) -> Checkpoint:
+    """Go on with the checkpoint in `folder`, if it is asked for, there, and of the same identity; else begin one."""
+    if resume and has_checkpoint(folder):
+        _refuse_another(folder, identity)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        write_atomically(folder / HEADER, json.dumps({"schema": SCHEMA, "identity": identity}).encode())
+    for left in folder.rglob(".partial-*"):  # by a process that was killed
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    return Checkpoint(folder, stop)
+
+
+def _refuse_another(folder: Path, identity: Identity) -> None:
+    try:
+        header = json.loads((folder / HEADER).read_bytes())
+        schema, theirs = int(header["schema"]), dict(header["identity"])
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise InputError(f"{str(folder)!r} is damaged: {problem}; train without --resume to begin anew") from problem
+    if schema != SCHEMA:
+        raise InputError(
+            f"{str(folder)!r} is of schema {schema}, this tagsight goes on from {SCHEMA}; "
+            "train without --resume to begin anew"
+        )
+    ours: Identity = json.loads(json.dumps(identity))
+    names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+    if names:
+        differences = ", ".join(f"{name} was {theirs.get(name)!r} and is {ours.get(name)!r}" for name in names)
+        raise InputError(f"{str(folder)!r} is of another training: {differences}; train without --resume to begin anew")

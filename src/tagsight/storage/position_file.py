@@ -1,0 +1,129 @@
+"""Where a fit stands, and what a fit gave, as safetensors files: exact numbers, nothing that can run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from tagsight.errors import InputError
+from tagsight.files import write_atomically
+from tagsight.model.bound import Bound
+from tagsight.model.fit import Fit, Position, Sweep
+from tagsight.model.state import Appearance, Globals, Scales, Sparsity, Summary
+from tagsight.types import Array
+
+Tensors = dict[str, Array]
+
+
+def save_fit(fit: Fit, path: Path) -> None:
+    """Write what a fit gave."""
+    _write(path, {"fit": _list_numbers(fit)}, _list_fit(fit, "fit."))
+
+
+def load_fit(path: Path) -> Fit:
+    """What `save_fit` wrote."""
+    header, tensors = _read(path)
+    return _make_fit(header["fit"], tensors, "fit.")
+
+
+def save_position(position: Position, path: Path) -> None:
+    """Write where a fit stands; its local posteriors are files of their own."""
+    header: dict[str, Any] = {"stage": position.stage, "n_run": position.n_run, "batches": len(position.memo)}
+    tensors = _list_globals(position.state, "state.")
+    tensors["sweeps"] = _list_sweeps(position.sweeps)
+    tensors["first_bound"] = np.asarray(position.first_bound)
+    for b, summary in enumerate(position.memo):
+        tensors |= _list_summary(summary, f"memo.{b}.")
+    if position.best is not None:
+        header["best"] = _list_numbers(position.best)
+        tensors |= _list_fit(position.best, "best.")
+    _write(path, header, tensors)
+
+
+def load_position(path: Path) -> Position:
+    """Where `save_position` said that the fit stands."""
+    header, tensors = _read(path)
+    return Position(
+        stage=header["stage"],
+        state=_make_globals(tensors, "state."),
+        memo=tuple(_make_summary(tensors, f"memo.{b}.") for b in range(header["batches"])),
+        sweeps=_make_sweeps(tensors["sweeps"]),
+        n_run=header["n_run"],
+        best=_make_fit(header["best"], tensors, "best.") if "best" in header else None,
+        first_bound=float(tensors["first_bound"]),
+    )
+
+
+def _list_numbers(fit: Fit) -> dict[str, Any]:
+    return {"n_run": fit.n_run, "converged": bool(fit.converged)}
+
+
+def _list_fit(fit: Fit, prefix: str) -> Tensors:
+    return {
+        **_list_globals(fit.state, f"{prefix}state."),
+        **_list_summary(fit.summary, f"{prefix}summary."),
+        f"{prefix}sweeps": _list_sweeps(fit.sweeps),
+    }
+
+
+def _make_fit(numbers: dict[str, Any], tensors: Tensors, prefix: str) -> Fit:
+    return Fit(
+        _make_globals(tensors, f"{prefix}state."),
+        _make_summary(tensors, f"{prefix}summary."),
+        _make_sweeps(tensors[f"{prefix}sweeps"]),
+        **numbers,
+    )
+
+
+def _list_globals(state: Globals, prefix: str) -> Tensors:
+    return {
+        f"{prefix}{part}.{name}": np.asarray(value)
+        for part in ("appearance", "scales", "sparsity")
+        for name, value in getattr(state, part)._asdict().items()
+    } | {f"{prefix}affinity": state.affinity}
+
+
+def _make_globals(tensors: Tensors, prefix: str) -> Globals:
+    parts = [
+        kind._make(_plain(tensors[f"{prefix}{part}.{name}"]) for name in kind._fields)
+        for part, kind in (("appearance", Appearance), ("scales", Scales), ("sparsity", Sparsity))
+    ]
+    return Globals(*parts, affinity=tensors[f"{prefix}affinity"])
+
+
+def _list_summary(summary: Summary, prefix: str) -> Tensors:
+    return {f"{prefix}{name}": np.asarray(value) for name, value in summary._asdict().items()}
+
+
+def _make_summary(tensors: Tensors, prefix: str) -> Summary:
+    return Summary._make(_plain(tensors[f"{prefix}{name}"]) for name in Summary._fields)
+
+
+def _list_sweeps(sweeps: tuple[Sweep, ...]) -> Array:
+    rows = [[sweep.number, *sweep.bound] for sweep in sweeps]
+    return np.array(rows, np.float64).reshape(-1, 1 + len(Bound._fields))
+
+
+def _make_sweeps(table: Array) -> tuple[Sweep, ...]:
+    return tuple(Sweep(int(number), Bound(*terms)) for number, *terms in table.tolist())
+
+
+def _plain(value: Array) -> Any:
+    return float(value) if value.ndim == 0 else value
+
+
+def _write(path: Path, header: dict[str, Any], tensors: Tensors) -> None:
+    content = {name: np.ascontiguousarray(array) if array.ndim else array for name, array in tensors.items()}
+    write_atomically(path, save(content, {"tagsight": json.dumps(header)}))
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
+    try:
+        with safe_open(path, framework="np") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return json.loads((file.metadata() or {})["tagsight"]), tensors
+    except (SafetensorError, OSError, ValueError, KeyError) as problem:
+        raise InputError(f"{str(path)!r} cannot be read: {problem}; train again without --resume") from problem
