@@ -14,12 +14,13 @@ PACKAGE = Path(tagsight.__file__).parent
 # Each layer may import those before it; a file of the root counts under its own name, and one of a folder may too.
 LAYERS = [
     {"types", "errors", "kernels", "presets", "progress"},
-    {"numerics", "files", "calibration", "locks", "stopping"},
+    {"numerics", "files", "calibration", "locks", "memory", "stopping"},
     {"data", "model"},
     {"regions", "validation", "storage"},
     {"features", "engine"},
     {"estimator", "readout"},
     {"trained"},
+    {"photo_runs", "spots"},
     {"exemplars", "fitting", "storage.model_file", "tasks"},
     {"training", "evaluation", "pictures"},
     {"index", "export", "baselines"},

@@ -8,29 +8,25 @@ import numpy as np
 
 from tagsight.data.photo import read_photo
 from tagsight.features.described import DescribedPhoto
+from tagsight.spots import Spots
 from tagsight.trained import Exemplar
-from tagsight.types import Array, Ints
+from tagsight.types import Array
 
-PER_FACTOR = 6
 SIDE = 128  # pixels of a picture
 MARGIN = 0.25  # of the region's box, kept around it
 OUTLINE = (255, 214, 0)
 
 
 def pick_exemplars(
-    log_odds: Array, groups: Ints, paths: Sequence[Path], photos: Sequence[DescribedPhoto]
+    spots: Spots, paths: Sequence[Path], photos: Sequence[DescribedPhoto]
 ) -> tuple[tuple[Exemplar, ...], ...]:
-    """The strongest regions of each factor, at most one a photo, from log-odds (N, K) of all regions."""
-    first = np.searchsorted(groups, np.arange(len(photos)))
-    wanted: list[list[tuple[int, int, float]]] = []
-    for k in range(log_odds.shape[1]):
-        wanted.append(_strongest(log_odds[:, k], groups))
-    pictures: dict[int, bytes] = {}
-    for row in sorted({row for rows in wanted for _, row, _ in rows}):
-        photo = int(groups[row])
-        pixels = read_photo(paths[photo]).pixels
-        pictures[row] = draw_region(pixels, photos[photo].labels == row - first[photo])
-    return tuple(tuple(Exemplar(score, pictures[row]) for _, row, score in rows) for rows in wanted)
+    """Pictures of the strongest regions of each factor."""
+    wanted = sorted({spot[:2] for factor in spots for spot in factor})
+    pictures = {
+        (photo, region): draw_region(read_photo(paths[photo]).pixels, photos[photo].labels == region)
+        for photo, region in wanted
+    }
+    return tuple(tuple(Exemplar(spot.score, pictures[spot[:2]]) for spot in factor) for factor in spots)
 
 
 def draw_region(pixels: Array, mask: Array) -> bytes:
@@ -50,15 +46,3 @@ def draw_region(pixels: Array, mask: Array) -> bytes:
     picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
     _, jpeg = cv2.imencode(".jpg", picture[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, 85])
     return jpeg.tobytes()
-
-
-def _strongest(scores: Array, groups: Ints) -> list[tuple[int, int, float]]:
-    """(photo, row, score) of the best rows, one a photo; rows that are off or forbidden do not count."""
-    best: dict[int, tuple[int, int, float]] = {}
-    for row in np.argsort(-scores, kind="stable"):
-        if scores[row] <= 0 or len(best) == PER_FACTOR:
-            break
-        photo = int(groups[row])
-        if photo not in best:
-            best[photo] = (photo, int(row), float(scores[row]))
-    return list(best.values())

@@ -1,31 +1,42 @@
 """From described photos and their tags to something that looks: model, readers, calibration."""
 
-import warnings
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from tagsight.calibration import UNCALIBRATED, Calibration, fit_calibration
 from tagsight.data.vocabulary import Tags
+from tagsight.engine.devices import Where
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos
-from tagsight.estimator import StackedIBP
+from tagsight.engine.learn import Lesson
+from tagsight.errors import InputError
 from tagsight.features.codebook import Projection, learn_projection
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views, learn_views, see_directions
+from tagsight.memory import leave_room
+from tagsight.model.fields import correlate_tags
+from tagsight.model.fit import Loop
+from tagsight.model.settings import Factors, Settings
+from tagsight.photo_runs import Chosen, HeldRuns, PhotoRuns, Run, RunRows, Space, StoredRuns, plan_length
 from tagsight.progress import Report, stay_silent
 from tagsight.readout.learn import Readout, learn_readout
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
-from tagsight.trained import Stacked, stack_photos
+from tagsight.spots import Spots, find_spots, merge_spots
+from tagsight.storage.checkpoint import Checkpoint
 from tagsight.types import Array, Ints
 
 LENGTH = 256  # of a region's vector after projection
 SAMPLE = 20_000  # regions that views and projection are learned from
 HELD_OUT = 0.2  # of the photos, to calibrate on
 FEWEST_TO_HOLD_OUT = 50  # photos below which nothing is held out
+MAX_SWEEPS, TOL = 200, 1e-6  # the report shows the bound's curve, settled or not
 
 
 class FitOptions(NamedTuple):
@@ -37,10 +48,18 @@ class FitOptions(NamedTuple):
     readout: bool = True  # False: the model's posterior alone
     device: str = "cpu"  # where the model sweeps; see StackedIBP
     seed: int = 0
+    memory: int | None = None  # bytes this process may hold; None: as many as it takes
+    engine: str = "local"  # see StackedIBP
+    n_actors: int | None = None  # of engine "ray"; None: one a processor
+
+    @property
+    def where(self) -> Where:
+        """Where the model sweeps."""
+        return Where(self.device, self.engine, self.n_actors)
 
 
 class Fitted(NamedTuple):
-    """What looks (see `trained.Sight`), and what the model says of the training regions."""
+    """What looks (see `trained.Sight`), and where in the training photos each factor is strongest."""
 
     views: Views
     projection: Projection
@@ -48,15 +67,46 @@ class Fitted(NamedTuple):
     readout: Readout | None
     objects: Calibration
     attributes: Calibration
-    log_odds: Array  # (N, K) under the photos' tags
+    spots: Spots  # under the photos' tags
     bound: tuple[float, ...]  # after each sweep
 
 
 class _Taught(NamedTuple):
     learned: Learned
     readout: Readout | None
-    log_odds: Array
     bound: tuple[float, ...]
+
+
+class _Lot(NamedTuple):
+    """Photos with the number of their regions and their tags."""
+
+    photos: Sequence[DescribedPhoto]
+    sizes: Ints
+    tags: Tags
+
+    def choose(self, mine: Array) -> "_Lot":
+        tags = Tags(self.tags.objects[mine], self.tags.attributes[mine])
+        return _Lot(Chosen(self.photos, np.flatnonzero(mine)), self.sizes[mine], tags)
+
+
+class _Desk(NamedTuple):
+    """How to work: what was chosen, who is told, and where things are kept."""
+
+    options: FitOptions
+    report: Report
+    checkpoint: Checkpoint | None
+    folder: Path | None  # for what memory has no room for
+    length: int = 0  # photos of a run in that folder
+
+    def lay_out(self, lot: _Lot, space: Space, name: str) -> PhotoRuns:
+        if self.folder is None:
+            return HeldRuns(lot.photos, space)
+        return StoredRuns(lot.photos, lot.sizes, space, self.folder / name, self.length)
+
+    def clear(self, *names: str) -> None:
+        if self.folder is not None:
+            for name in names:
+                shutil.rmtree(self.folder / name)
 
 
 def fit_photos(
@@ -64,130 +114,201 @@ def fit_photos(
     tags: Tags,
     options: FitOptions | None = None,
     report: Report = stay_silent,
+    checkpoint: Checkpoint | None = None,
 ) -> Fitted:
-    """Fit model and readers to photos; first to most of them, to calibrate on the others."""
+    """Fit model and readers to photos; first to most of them, to calibrate on the others.
+
+    What is done is kept in `checkpoint`, and taken from there. A budget (`options.memory`) does not change the answer;
+    under one, `photos` should not be in memory themselves (see `features.extract.CachedPhotos`).
+    """
     options = options or FitOptions()
-    # BLAS adds in another order with other threads, and a fit takes small differences far.
-    with threadpool_limits(1, user_api="blas"):
-        return _fit_photos(photos, tags, options, report)
+    with ExitStack() as stack:
+        # BLAS adds in another order with other threads, and a fit takes small differences far.
+        stack.enter_context(threadpool_limits(1, user_api="blas"))
+        folder = None
+        if options.memory is not None:
+            check_budget(options)
+            folder = checkpoint.work if checkpoint else Path(stack.enter_context(TemporaryDirectory()))
+        sizes = np.array([len(photo.features) for photo in photos])
+        return _fit_photos(_Lot(photos, sizes, tags), _Desk(options, report, checkpoint, folder))
 
 
-def _fit_photos(photos: Sequence[DescribedPhoto], tags: Tags, options: FitOptions, report: Report) -> Fitted:
-    views, projection = _learn_space(photos, options.seed)
+def check_budget(options: FitOptions) -> None:
+    """Raise InputError where the budget cannot be kept."""
+    if options.memory is not None and options.device != "cpu":
+        raise InputError(f"memory is a budget for device 'cpu'; {options.device!r} holds all features: leave one out")
+    if options.memory is not None and options.engine != "local":
+        raise InputError(f"memory is a budget of this machine; engine {options.engine!r} has others: leave one out")
+
+
+def _fit_photos(lot: _Lot, desk: _Desk) -> Fitted:
+    space = _learn_space(lot, desk.options)
+    desk = _plan_runs(lot, space, desk)
     bias, objects, attributes = 0.0, UNCALIBRATED, UNCALIBRATED
-    if len(photos) >= FEWEST_TO_HOLD_OUT:
-        held_out = np.random.default_rng(options.seed).random(len(photos)) < HELD_OUT
-        taught = _teach(*_choose(photos, tags, ~held_out), views, projection, options, report, "calibrating")
-        bias, objects, attributes = _calibrate(*_choose(photos, tags, held_out), views, projection, taught)
-    taught = _teach(photos, tags, views, projection, options, report, "learning")
+    if len(lot.photos) >= FEWEST_TO_HOLD_OUT:
+        bias, objects, attributes = _calibrate_once(lot, space, desk)
+    runs = desk.lay_out(lot, space, "learning")
+    taught = _teach(lot, runs, space, desk, "learning")
     readout = taught.readout and taught.readout._replace(bias=bias)
-    return Fitted(views, projection, taught.learned, readout, objects, attributes, taught.log_odds, taught.bound)
-
-
-def _learn_space(photos: Sequence[DescribedPhoto], seed: int) -> tuple[Views, Projection]:
-    """Views and principal components of a seeded sample of regions, evenly from all photos."""
-    rng = np.random.default_rng(seed)
-    share = min(1.0, SAMPLE / sum(len(photo.features) for photo in photos))
-    sample = np.concatenate([photo.features[rng.random(len(photo.features)) < share] for photo in photos])
-    views = learn_views(photos[0].blocks, sample)
-    return views, learn_projection(see_directions(sample, views), min(LENGTH, sample.shape[1]))
-
-
-def _choose(photos: Sequence[DescribedPhoto], tags: Tags, chosen: Array) -> tuple[list[DescribedPhoto], Tags]:
-    return [photo for photo, mine in zip(photos, chosen, strict=True) if mine], Tags(
-        tags.objects[chosen], tags.attributes[chosen]
+    allowed = _allow(np.hstack(lot.tags), desk.options)
+    spots = merge_spots(
+        [find_spots(odds, run.stacked.groups, run.here.start) for run, odds in _look(runs, taught.learned, allowed)]
     )
+    return Fitted(*space, taught.learned, readout, objects, attributes, spots, taught.bound)
 
 
-def _teach(
-    photos: Sequence[DescribedPhoto],
-    tags: Tags,
-    views: Views,
-    projection: Projection,
-    options: FitOptions,
-    report: Report,
-    stage: str,
-) -> _Taught:
-    """The model, its log-odds in the photos it learned from, and the readers taught by a model of objects alone.
+def _learn_space(lot: _Lot, options: FitOptions) -> Space:
+    """Views and principal components of a seeded sample of regions, evenly from all photos."""
+    rng = np.random.default_rng(options.seed)
+    share = min(1.0, SAMPLE / int(lot.sizes.sum()))
+    first = lot.photos[0]
+    if options.memory is not None:
+        width = first.features.shape[1]
+        leave_room(
+            options.memory, width * (10 * min(SAMPLE, int(lot.sizes.sum())) + 12 * width), "the sample of regions"
+        )
+    sample = np.concatenate([photo.features[rng.random(len(photo.features)) < share] for photo in lot.photos])
+    views = learn_views(first.blocks, sample)
+    return Space(views, learn_projection(see_directions(sample, views), min(LENGTH, sample.shape[1])))
+
+
+def _plan_runs(lot: _Lot, space: Space, desk: _Desk) -> _Desk:
+    """Runs as long as the budget allows; a checkpoint's shards stay as they were cut."""
+    if desk.options.memory is None:
+        return desk
+    length = desk.checkpoint and desk.checkpoint.load_result("length")
+    if length is None:
+        allowed = _allow(np.hstack(lot.tags), desk.options)
+        length = plan_length(desk.options.memory, lot.sizes, allowed, space.length)
+        if desk.checkpoint:
+            desk.checkpoint.keep_result("length", length)
+    return desk._replace(length=length)
+
+
+def _teach(lot: _Lot, runs: PhotoRuns, space: Space, desk: _Desk, stage: str) -> _Taught:
+    """The model, and the readers taught by a model of objects alone.
 
     With attributes to explain what objects look like, objects are switched off where the attributes suffice, and are
     located worse; so the readers learn from a model that has none.
     """
-    stacked = stack_photos(photos, views, projection)
-    model, log_odds = _fit_model(stacked, np.hstack(tags), tags.attributes.shape[1], options, report, stage)
+    objects, attributes = lot.tags
+    learned, bound = _fit_model(runs, np.hstack(lot.tags), attributes.shape[1], space.length, desk, stage)
     readout = None
-    if options.readout:
-        located = log_odds
-        if tags.attributes.shape[1]:
-            _, located = _fit_model(stacked, tags.objects, 0, options, report, f"{stage} where objects are")
-        regions = Regions(photos, views, stacked.X)
-        readout = learn_readout(regions, tags, located[:, : tags.objects.shape[1]])
-    learned: Learned = model._learned
-    return _Taught(learned, readout, log_odds, tuple(model.bound_))
+    if desk.options.readout:
+        locator = learned
+        if attributes.shape[1]:
+            locator, _ = _fit_model(runs, objects, 0, space.length, desk, f"{stage} where objects are")
+        course = _Course(runs, space, locator, _allow(objects, desk.options), int(lot.sizes.sum()))
+        readout = learn_readout(course, lot.tags)
+    return _Taught(learned, readout, bound)
 
 
 def _fit_model(
-    stacked: Stacked, tags: Array, n_attributes: int, options: FitOptions, report: Report, stage: str
-) -> tuple[StackedIBP, Array]:
-    """A fitted model, and its log-odds (N, K) of the regions under the tags."""
-    model = StackedIBP(
-        tags.shape[1] - n_attributes,
-        n_attributes,
-        options.n_free,
-        coupling=options.coupling,
-        affinity=options.affinity,
-        device=options.device,
-        seed=options.seed,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the report shows the bound's curve
-        model.fit(
-            stacked.X,
-            tags,
-            groups=stacked.groups,
-            edges=stacked.edges.pairs,
-            edge_weights=stacked.edges.weight,
-            on_sweep=lambda sweep: report(stage, sweep.number, model.max_sweeps),
-        )
-    allowed = np.hstack([tags, np.ones((len(tags), options.n_free), np.uint8)])
-    return model, infer_photos(model._learned, NewPhotos(*stacked, allowed)).log_odds
+    runs: PhotoRuns, tags: Array, n_attributes: int, D: int, desk: _Desk, stage: str
+) -> tuple[Learned, tuple[float, ...]]:
+    """A fitted model, and the bound after each sweep."""
+    options = desk.options
+    factors = Factors(tags.shape[1] - n_attributes, n_attributes, options.n_free)
+    settings = Settings(factors, float(options.coupling), float(options.affinity))
+    loop = Loop(MAX_SWEEPS, TOL, lambda sweep: desk.report(stage, sweep.number, MAX_SWEEPS))
+    lesson = Lesson(D, settings, loop, correlate_tags(tags, factors.free), seed=options.seed)
+    kept = desk.checkpoint and desk.checkpoint.fit(stage.replace(" ", "-"))
+    fit = kept and kept.load_fit()
+    fit = fit or runs.learn(lesson, _allow(tags, options), where=options.where, checkpoint=kept)
+    return Learned(fit.state, fit.summary, settings), tuple(sweep.bound.total for sweep in fit.sweeps)
 
 
-def _calibrate(
-    photos: Sequence[DescribedPhoto],
-    tags: Tags,
-    views: Views,
-    projection: Projection,
-    taught: _Taught,
-) -> tuple[float, Calibration, Calibration]:
+def _allow(tags: Array, options: FitOptions) -> Array:
+    """(I, K) the factors of each photo: its tags, and the free ones."""
+    return np.hstack([tags, np.ones((len(tags), options.n_free), np.uint8)])
+
+
+def _look(runs: PhotoRuns, learned: Learned, allowed: Array) -> Iterator[tuple[Run, Array]]:
+    """Each run with its log-odds (n, K) where photos allow the factors `allowed` (I, K)."""
+    for run in runs:
+        yield run, infer_photos(learned, NewPhotos(*run.stacked, allowed[run.here])).log_odds
+
+
+class _Course(NamedTuple):
+    """What teaches the readers (see `readout.learn.Course`)."""
+
+    runs: PhotoRuns
+    space: Space
+    locator: Learned
+    allowed: Array
+    n_regions: int
+
+    @property
+    def width(self) -> int:
+        return int(self.space.views.ends[-1])
+
+    @property
+    def shelf(self) -> Path | None:
+        return self.runs.shelf
+
+    @property
+    def directions(self) -> RunRows:
+        return RunRows(self.runs, self.n_regions, self.space.length)
+
+    def regions(self) -> Iterator[Regions]:
+        for run in self.runs:
+            yield Regions(run.photos, self.space.views, run.stacked.X)
+
+    def located(self) -> Iterator[tuple[Regions, Array]]:
+        n_objects = self.locator.settings.factors.objects
+        for run, log_odds in _look(self.runs, self.locator, self.allowed):
+            yield Regions(run.photos, self.space.views, run.stacked.X), log_odds[:, :n_objects]
+
+
+def _calibrate_once(lot: _Lot, space: Space, desk: _Desk) -> tuple[float, Calibration, Calibration]:
+    """Teach most photos, and compare with the others; from the checkpoint if it was done."""
+    checkpoint = desk.checkpoint
+    kept = checkpoint and checkpoint.load_result("calibration")
+    if kept:
+        bias, objects, attributes = kept
+        return bias, Calibration(*objects), Calibration(*attributes)
+    held_out = np.random.default_rng(desk.options.seed).random(len(lot.photos)) < HELD_OUT
+    rest, others = lot.choose(~held_out), lot.choose(held_out)
+    taught = _teach(rest, desk.lay_out(rest, space, "calibrating"), space, desk, "calibrating")
+    found = _calibrate(desk.lay_out(others, space, "held-out"), others.tags, space, taught)
+    if checkpoint:
+        checkpoint.keep_result("calibration", found)
+    desk.clear("calibrating", "held-out")
+    return found
+
+
+def _calibrate(runs: PhotoRuns, tags: Tags, space: Space, taught: _Taught) -> tuple[float, Calibration, Calibration]:
     """Compare what is said of photos held out with their tags.
 
     The bias of the background is such that as many regions are background, tags unknown, as in the located objects
     that taught the reader.
     """
-    stacked = stack_photos(photos, views, projection)
-    bias = 0.0
-    somewhere = np.ones(len(stacked.X), bool)  # attributes are of objects: not asked of the background
-    if taught.readout:
-        regions = Regions(photos, views, stacked.X)
-        bias = float(np.quantile(read_regions(regions, taught.readout).margin, taught.readout.background))
-        reading = read_regions(regions, taught.readout._replace(bias=bias))
-        objects, attributes, somewhere = reading.objects, reading.attributes, reading.margin > 0
+    bias, readout = 0.0, taught.readout
+    objects, attributes = (np.full(part.shape, -np.inf) for part in tags)
+    if readout:
+        margins = [read_regions(_regions(run, space), readout).margin for run in runs]
+        bias = float(np.quantile(np.concatenate(margins), readout.background))
+        for run in runs:
+            reading = read_regions(_regions(run, space), readout._replace(bias=bias))
+            somewhere = reading.margin > 0  # attributes are of objects: not asked of the background
+            groups = run.stacked.groups
+            np.maximum.at(objects[run.here], groups, reading.objects)
+            np.maximum.at(attributes[run.here], groups[somewhere], reading.attributes[somewhere])
     else:
         factors = taught.learned.settings.factors
-        allowed = np.ones((len(photos), factors.total), np.uint8)
-        log_odds = infer_photos(taught.learned, NewPhotos(*stacked, allowed)).log_odds
-        objects, attributes, _ = np.hsplit(log_odds, [factors.objects, factors.tagged])
-    return (
-        bias,
-        _compare(objects, stacked.groups, tags.objects),
-        _compare(attributes[somewhere], stacked.groups[somewhere], tags.attributes),
-    )
+        anything = np.ones((len(tags.objects), factors.total), np.uint8)
+        for run, log_odds in _look(runs, taught.learned, anything):
+            of_objects, of_attributes, _ = np.hsplit(log_odds, [factors.objects, factors.tagged])
+            np.maximum.at(objects[run.here], run.stacked.groups, of_objects)
+            np.maximum.at(attributes[run.here], run.stacked.groups, of_attributes)
+    return bias, _compare(objects, tags.objects), _compare(attributes, tags.attributes)
 
 
-def _compare(log_odds: Array, groups: Ints, tags: Array) -> Calibration:
+def _regions(run: Run, space: Space) -> Regions:
+    return Regions(run.photos, space.views, run.stacked.X)
+
+
+def _compare(strongest: Array, tags: Array) -> Calibration:
     """Calibrate the strongest log-odds of each photo that has any."""
-    strongest = np.full(tags.shape, -np.inf)
-    np.maximum.at(strongest, groups, log_odds)
-    asked = np.unique(groups)
+    asked = np.isfinite(strongest).any(axis=1)
     return fit_calibration(strongest[asked].ravel(), tags[asked].ravel())

@@ -1,25 +1,29 @@
 """From a collection of tagged photos to a trained model."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
-from tagsight.data.vocabulary import Tags, tag_matrix
-from tagsight.engine.devices import check_device
+from tagsight.data.vocabulary import Tags, Vocabulary, tag_matrix
+from tagsight.engine.devices import check_device, check_engine, open_engine
 from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.exemplars import pick_exemplars
 from tagsight.features.classic import choose_photos, learn_codebook
 from tagsight.features.described import N_REGIONS
 from tagsight.features.describer import Recipe
-from tagsight.features.extract import Extraction, extract
-from tagsight.fitting import FitOptions, fit_photos
+from tagsight.features.extract import Extraction, Spread, extract
+from tagsight.fitting import FitOptions, check_budget, fit_photos
 from tagsight.progress import Report, stay_silent
 from tagsight.regions import segment_photo
+from tagsight.stopping import Stop
+from tagsight.storage.checkpoint import Identity, open_checkpoint
 from tagsight.trained import TrainedModel, Training
 from tagsight.types import Array
 
@@ -36,11 +40,32 @@ class TrainOptions(NamedTuple):
     n_workers: int | None = None
     device: str = "cpu"  # where the model sweeps; see StackedIBP
     readout: bool = True  # False: the model's posterior alone answers
+    memory: int | None = None  # bytes this process may hold; see `memory.read_size`
+    engine: str = "local"  # or "ray": photos are described and the model sweeps on a cluster
+    address: str | None = None  # of that cluster; see `engine.ray.cluster.join_cluster`
 
     @property
     def fit_options(self) -> FitOptions:
         """Those that concern the fit."""
-        return FitOptions(self.n_free, self.coupling, self.affinity, self.readout, self.device, self.seed)
+        return FitOptions(
+            n_free=self.n_free,
+            coupling=self.coupling,
+            affinity=self.affinity,
+            readout=self.readout,
+            device=self.device,
+            seed=self.seed,
+            memory=self.memory,
+            engine=self.engine,
+            n_actors=self.n_workers,
+        )
+
+
+class Keeping(NamedTuple):
+    """Where a training keeps what is done, and whether it goes on from what lies there."""
+
+    folder: Path
+    resume: bool
+    stop: Stop
 
 
 class Outcome(NamedTuple):
@@ -51,23 +76,37 @@ class Outcome(NamedTuple):
     seconds: dict[str, float]  # of each stage
 
 
-def train(collection: Collection, options: TrainOptions, report: Report = stay_silent) -> Outcome:
+def train(
+    collection: Collection, options: TrainOptions, report: Report = stay_silent, keeping: Keeping | None = None
+) -> Outcome:
     """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
     check_device(options.device)  # now, not after an hour of describing photos
+    check_engine(options.engine, options.device)
+    check_budget(options.fit_options)
+    with open_engine(options.engine, options.address) as spread:
+        return _train(collection, options, report, keeping, spread)
+
+
+def _train(
+    collection: Collection, options: TrainOptions, report: Report, keeping: Keeping | None, spread: Spread | None
+) -> Outcome:
     clock = _Clock()
     with clock.stage("codebook"):
         recipe = make_recipe(collection, options, report)
     with clock.stage("features"):
-        extraction = _describe(collection, recipe, options, report)
-    photos = list(extraction.load())
+        extraction = _describe(collection, recipe, options, report, spread)
     tagged = {photo.path: photo for photo in collection.photos}
     matrix = tag_matrix([tagged[path] for path in extraction.photos], collection.vocabulary)
     tags = Tags(*np.hsplit(matrix, [len(collection.vocabulary.objects)]))
+    checkpoint = None
+    if keeping is not None:
+        identity = identify(extraction, collection.vocabulary, matrix, options)
+        checkpoint = open_checkpoint(keeping.folder, identity, resume=keeping.resume, stop=keeping.stop)
+    photos = extraction.described if options.memory else list(extraction.load())
     with clock.stage("model"):
-        fitted = fit_photos(photos, tags, options.fit_options, report)
+        fitted = fit_photos(photos, tags, options.fit_options, report, checkpoint)
     with clock.stage("examples"):
-        groups = np.repeat(np.arange(len(photos)), [len(photo.features) for photo in photos])
-        exemplars = pick_exemplars(fitted.log_odds, groups, extraction.photos, photos)
+        exemplars = pick_exemplars(fitted.spots, extraction.photos, photos)
     training = Training(len(photos), options.seed, fitted.bound)
     return Outcome(
         TrainedModel(
@@ -86,6 +125,25 @@ def train(collection: Collection, options: TrainOptions, report: Report = stay_s
         extraction.problems,
         clock.seconds,
     )
+
+
+def identify(extraction: Extraction, vocabulary: Vocabulary, tags: Array, options: TrainOptions) -> Identity:
+    """What a checkpoint must be of to go on: the settings by name, and the data by their content."""
+    settings = options._asdict()
+    for name in ("n_workers", "engine", "address"):  # the answer does not depend on them, but for rounding
+        del settings[name]
+    return {
+        **settings,
+        "photos": len(extraction.places),
+        "content of the photos": _digest(place.name for place in extraction.places),
+        "description": extraction.cache.folder.name,
+        "vocabulary": _digest([*vocabulary.objects, "", *vocabulary.attributes]),
+        "tags": sha256(tags.tobytes()).hexdigest()[:12],
+    }
+
+
+def _digest(words: Iterable[str]) -> str:
+    return sha256("\0".join(words).encode()).hexdigest()[:12]
 
 
 class _Clock:
@@ -118,7 +176,9 @@ def make_recipe(collection: Collection, options: TrainOptions, report: Report) -
     return Recipe("classic", learn_codebook(read(), seed=options.seed))
 
 
-def _describe(collection: Collection, recipe: Recipe, options: TrainOptions, report: Report) -> Extraction:
+def _describe(
+    collection: Collection, recipe: Recipe, options: TrainOptions, report: Report, spread: Spread | None
+) -> Extraction:
     paths = [photo.path for photo in collection.photos]
     done = 0
 
@@ -127,7 +187,9 @@ def _describe(collection: Collection, recipe: Recipe, options: TrainOptions, rep
         done += 1
         report("describing photos", done, len(paths))
 
-    extraction = extract(paths, recipe, n_regions=options.n_regions, n_workers=options.n_workers, on_photo=count)
+    extraction = extract(
+        paths, recipe, n_regions=options.n_regions, n_workers=options.n_workers, spread=spread, on_photo=count
+    )
     if not extraction.photos:
         first = extraction.problems[0]
         raise InputError(f"none of the {len(paths)} photos can be read (first: {first.path.name!r}: {first.reason})")

@@ -7,17 +7,26 @@ from numpy.testing import assert_array_equal
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views
 from tagsight.readout.kinship import Kinship
-from tagsight.readout.locate import locate_objects, part_in_two
+from tagsight.readout.locate import find_candidates, join_candidates, locate_objects, part_in_two
 from tagsight.readout.regions import Regions
+from tagsight.readout.regression import Linear
+from tagsight.types import Array, Ints
 
 ALONE = Kinship(reach=0.1, flow=0.0)
+IDENTITY = Linear(np.eye(2, dtype=np.float32), np.zeros(2, np.float32))
 
 
-def make_regions(n_photos: int) -> Regions:
+def locate(cue: Array, log_odds: Array, tags: Array) -> Ints:
+    """Objects of photos of four unlike regions, whose strengths are the cue's scores, one photo a run."""
     labels = np.array([[0, 1, 2, 3]], np.int32)
-    photo = DescribedPhoto(np.zeros((4, 1)), labels, np.zeros((0, 2), int), np.zeros(0), (4, 1))
-    X = np.tile(np.eye(4, dtype=np.float32), (n_photos, 1))
-    return Regions([photo] * n_photos, Views(np.array([1]), np.ones(1), np.ones(1)), X)
+    views = Views(np.array([2]), np.ones(1), np.ones(1))
+    found = []
+    for i, mine in enumerate(tags):
+        rows = slice(4 * i, 4 * i + 4)
+        photo = DescribedPhoto(cue[rows], labels, np.zeros((0, 2), int), np.zeros(0), (4, 1))
+        regions = Regions([photo], views, np.eye(4, dtype=np.float32))
+        found.append(find_candidates(regions, IDENTITY, log_odds[rows], mine[None], ALONE))
+    return locate_objects(join_candidates(found))
 
 
 def test_the_cut_has_the_largest_variance_between_its_sides() -> None:
@@ -38,18 +47,18 @@ def test_a_region_is_the_best_tagged_object_or_nothing() -> None:
         [[9.0, 0.0], [0.0, 9.5], [-9.0, -9.0], [-8.0, -9.0], [9.0, 0.0], [0.0, 9.5], [-9.0, 9.0], [-8.0, -9]]
     )
     tags = np.array([[1, 1], [1, 0]])
-    located = locate_objects(make_regions(2), cue, np.zeros_like(cue), tags, ALONE)
+    located = locate(cue, np.zeros_like(cue), tags)
     assert_array_equal(located, [1, 2, 0, 0, 1, 0, 0, 0])
 
 
 def test_the_model_decides_where_the_cue_cannot_and_is_not_heard_beyond_a_bound() -> None:
     cue = np.zeros((4, 2))
     posterior = np.array([[30.0, -30.0], [-30.0, 30.0], [-30.0, -30.0], [-1e6, -1e6]])
-    assert_array_equal(locate_objects(make_regions(1), cue, posterior, np.ones((1, 2)), ALONE), [1, 2, 0, 0])
+    assert_array_equal(locate(cue, posterior, np.ones((1, 2))), [1, 2, 0, 0])
 
 
 def test_a_photo_without_tags_is_background() -> None:
     cue = np.array([[9.0, 9.0]] * 4 + [[9.0, 9.0], [9.0, 9.0], [-9.0, -9.0], [-9.0, -9.0]])
-    located = locate_objects(make_regions(2), cue, np.zeros_like(cue), np.array([[0, 0], [1, 1]]), ALONE)
+    located = locate(cue, np.zeros_like(cue), np.array([[0, 0], [1, 1]]))
     assert_array_equal(located, [0, 0, 0, 0, 1, 1, 0, 0])
-    assert not locate_objects(make_regions(1), cue[:4], cue[:4], np.zeros((1, 2)), ALONE).any()
+    assert not locate(cue[:4], cue[:4], np.zeros((1, 2))).any()

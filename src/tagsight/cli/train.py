@@ -5,12 +5,27 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import AsJson, CollectionFolder, Format, PhotoFolder, Split, SynonymFile, WordFile
-from tagsight.cli.console import list_problems, print_json, show_progress
+from tagsight.cli.arguments import (
+    Address,
+    AsJson,
+    CollectionFolder,
+    Engine,
+    Format,
+    PhotoFolder,
+    Split,
+    SynonymFile,
+    WordFile,
+    Workers,
+)
+from tagsight.cli.console import complain, list_problems, print_json, show_progress
 from tagsight.data.readers import open_collection
+from tagsight.locks import hold_lock
+from tagsight.memory import read_size
 from tagsight.presets import PRESETS
+from tagsight.stopping import heed_signals
+from tagsight.storage.checkpoint import has_checkpoint, place_checkpoint, remove_checkpoint
 from tagsight.storage.model_file import save_model
-from tagsight.training import TrainOptions
+from tagsight.training import Keeping, TrainOptions
 from tagsight.training import train as train_model
 from tagsight.validation import check_choice
 
@@ -26,7 +41,13 @@ def run(
     seed: Annotated[int, typer.Option(min=0)] = 0,
     regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
     device: Annotated[str, typer.Option(help="Where the model is learned: cpu, cuda or cuda-bf16.")] = "cpu",
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Workers = None,
+    memory: Annotated[
+        str | None, typer.Option(help="Most memory to learn in, such as 2GB; else what it takes.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of a stopped training.")] = False,
     format: Format = None,
     split: Split = None,
     synonyms: SynonymFile = None,
@@ -37,12 +58,18 @@ def run(
     """Learn from a folder of tagged photos what each tag looks like."""
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
     options = TrainOptions(features, free, coupling, affinity, regions, seed, workers, device)
+    options = options._replace(memory=read_size(memory) if memory else None, engine=engine, address=address)
     if preset is not None:
         check_choice(preset, "preset", tuple(PRESETS))
         options = options._replace(**PRESETS[preset], readout=False)
-    with show_progress() as report:
-        outcome = train_model(opened, options, report)
-    save_model(outcome.model, output)
+    checkpoint = place_checkpoint(output)
+    busy = f"another training is writing {str(output)!r}; wait for it, or choose another --output"
+    with hold_lock(output.with_name(f"{output.name}.lock"), wait=False, busy=busy, remove=True):
+        _say_what_lies_there(checkpoint, resume)
+        with heed_signals() as stop, show_progress() as report:
+            outcome = train_model(opened, options, report, Keeping(checkpoint, resume, stop))
+            save_model(outcome.model, output)
+        remove_checkpoint(checkpoint)
     list_problems(opened.problems + outcome.problems)
     model, seconds = outcome.model, outcome.seconds
     facts = {
@@ -62,3 +89,11 @@ def run(
     for kind, error in facts["calibration_error"].items():
         print(f"calibration error of {kind}: {'not measured' if error is None else f'{error:.3f}'}")
     print("seconds: " + ", ".join(f"{stage} {time:.1f}" for stage, time in seconds.items()))
+
+
+def _say_what_lies_there(checkpoint: Path, resume: bool) -> None:
+    there = has_checkpoint(checkpoint)
+    if there and not resume:
+        complain(f"begins anew, in place of the stopped training in {str(checkpoint)!r}; --resume would go on with it")
+    if resume and not there:
+        complain(f"there is no checkpoint {str(checkpoint)!r}: begins at the beginning")

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import cv2
 from threadpoolctl import threadpool_limits
@@ -28,6 +28,33 @@ CHUNK = 4  # photos that a worker is given at a time
 Spread = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # as `map`: results in order
 
 
+class CachedPhotos(Sequence[DescribedPhoto]):
+    """Described photos that stay in the cache: each is read when it is asked for, and not kept."""
+
+    def __init__(self, cache: FeatureCache, photos: Sequence[Path], places: Sequence[Path]):
+        self._cache = cache
+        self._photos = photos
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> DescribedPhoto: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "CachedPhotos": ...
+
+    def __getitem__(self, index: int | slice) -> "DescribedPhoto | CachedPhotos":
+        if isinstance(index, slice):
+            return CachedPhotos(self._cache, self._photos[index], self._places[index])
+        place = self._places[index]
+        described = self._cache.load(place)
+        if described is None:
+            raise UnreadablePhotoError(self._photos[index], f"its cached description {place.name} vanished; run again")
+        return described
+
+
 class Extraction(NamedTuple):
     """Where the description of each photo lies, and the photos that have none."""
 
@@ -36,13 +63,14 @@ class Extraction(NamedTuple):
     places: tuple[Path, ...]  # of their entries
     problems: tuple[Problem, ...]
 
+    @property
+    def described(self) -> CachedPhotos:
+        """The descriptions, in the cache."""
+        return CachedPhotos(self.cache, self.photos, self.places)
+
     def load(self) -> Iterator[DescribedPhoto]:
         """The descriptions, one at a time."""
-        for photo, place in zip(self.photos, self.places, strict=True):
-            described = self.cache.load(place)
-            if described is None:
-                raise UnreadablePhotoError(photo, f"its cached description {place.name} vanished; run again")
-            yield described
+        return iter(self.described)
 
 
 def extract(

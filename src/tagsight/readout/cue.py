@@ -6,16 +6,15 @@ adds to the photo's score: class activation (Zhou et al., CVPR 2016).
 
 import numpy as np
 
-from tagsight.readout.regression import Linear, fit_logistic
+from tagsight.readout.regression import Linear, Scaling, fit_logistic
+from tagsight.readout.rows import Rows, measure_rows
 from tagsight.types import Array
 
 STRENGTH = 1.0  # of the classifier, on features of unit spread over photos
 
 
-def fit_cue(pooled: Array, targets: Array) -> Linear:
+def fit_cue(pooled: Rows, targets: Array) -> Linear:
     """Learn `targets` (I, K) in [0, 1] from `pooled` strengths (I, D); applies to regions too."""
-    centre = pooled.mean(axis=0)
-    spread = max(float(pooled.std(axis=0).mean()), 1e-12)
-    cue = fit_logistic((pooled - centre) / spread, targets, np.ones(1, np.float32), strength=STRENGTH)
-    weights = cue.weights / np.float32(spread)
-    return Linear(weights, cue.offset - centre @ weights)
+    centre, deviation = measure_rows(pooled)
+    scaling = Scaling(max(float(deviation.mean()), 1e-12), centre.astype(np.float32))
+    return fit_logistic(pooled, targets, strength=STRENGTH, scaling=scaling)

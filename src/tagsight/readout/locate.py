@@ -1,35 +1,54 @@
 """Where the objects of a photo are, its tags known."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from tagsight.readout.kinship import Kinship, spread_scores
 from tagsight.readout.regions import Regions
+from tagsight.readout.regression import Linear
 from tagsight.types import Array, Floats, Ints
 
 TRUST = 0.2  # weight of the model's log-odds, which count correlated features many times, beside the cue's
 SURE = 40.0  # log-odds beyond this say no more
-
-
 BINS = 256
 
 
-def locate_objects(regions: Regions, cue: Array, log_odds: Array, objects: Array, kinship: Kinship) -> Ints:
-    """(N,) 0 background, 1.. objects.
+class Candidates(NamedTuple):
+    """The tagged object that each region is most likely part of, if it is part of any."""
 
-    The score of a tagged object is the cue's (N, K_o) and the model's (N, K_o) together, shared among kin. A region
-    is the object of highest score among the photo's tags (I, K_o), or nothing if that score is on the low side of
-    the cut that parts all of them best.
+    score: Floats  # (N,) -inf where the photo has no tag
+    which: Ints  # (N,) 1.. objects
+    area: Floats  # (N,) share of the photo
+
+
+def find_candidates(regions: Regions, cue: Linear, log_odds: Array, objects: Array, kinship: Kinship) -> Candidates:
+    """The object of highest score among the tags (I, K_o) of each region's photo.
+
+    The score of an object is the cue's and, as `log_odds` (N, K_o), the model's together, shared among kin.
     """
-    evidence = cue + TRUST * np.clip(log_odds, -SURE, SURE)
-    best = np.empty(len(evidence))
-    which = np.zeros(len(evidence), np.int64)
-    for (rows, area), tagged in zip(_rows(regions), objects.astype(bool), strict=True):
-        settled = spread_scores(evidence[rows], regions.X[rows], area, kinship)
+    found = Candidates(np.empty(len(regions.X)), np.zeros(len(regions.X), np.int64), np.empty(len(regions.X)))
+    for (rows, area, strengths), tagged in zip(regions.each_photo(), objects.astype(bool), strict=True):
+        evidence = cue.score(strengths) + TRUST * np.clip(log_odds[rows], -SURE, SURE)
+        settled = spread_scores(evidence, regions.X[rows], area, kinship)
         allowed: Floats = np.where(tagged, settled, -np.inf)
-        best[rows] = allowed.max(axis=1, initial=-np.inf)
-        which[rows] = allowed.argmax(axis=1) + 1
-    tagged_regions = np.isfinite(best)
-    return np.where(best > part_in_two(best[tagged_regions]), which, 0) if tagged_regions.any() else which * 0
+        found.score[rows] = allowed.max(axis=1, initial=-np.inf)
+        found.which[rows] = allowed.argmax(axis=1) + 1
+        found.area[rows] = area
+    return found
+
+
+def join_candidates(parts: Sequence[Candidates]) -> Candidates:
+    """Candidates of one run of photos after the other."""
+    return Candidates._make(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+
+def locate_objects(candidates: Candidates) -> Ints:
+    """(N,) 0 background, 1.. objects: a candidate is nothing on the low side of the cut that parts all scores best."""
+    score, which, _ = candidates
+    tagged = np.isfinite(score)
+    return np.where(score > part_in_two(score[tagged]), which, 0) if tagged.any() else which * 0
 
 
 def part_in_two(values: Floats) -> float:
@@ -40,8 +59,3 @@ def part_in_two(values: Floats) -> float:
     above = len(values) - below
     apart = (total[-1] * below / len(values) - total[:-1]) ** 2 / np.maximum(below * above, 1)
     return float(edges[1 + np.argmax(apart)])
-
-
-def _rows(regions: Regions) -> list[tuple[slice, Floats]]:
-    starts = regions.starts
-    return [(slice(starts[i], starts[i + 1]), photo.area) for i, photo in enumerate(regions.photos)]

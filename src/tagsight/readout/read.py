@@ -7,7 +7,7 @@ from scipy.special import log_softmax, softmax
 
 from tagsight.readout.kinship import spread_scores
 from tagsight.readout.learn import Readout
-from tagsight.readout.regions import Regions
+from tagsight.readout.regions import Regions, pool_photo
 from tagsight.types import Array, Floats
 
 GATE = 0.5  # weight of the photo's own doubt about an object
@@ -33,13 +33,13 @@ class Reading(NamedTuple):
 
 def read_regions(regions: Regions, readout: Readout) -> Reading:
     """What the readers say: objects less what the photo doubts and shared among kin, attributes by object."""
-    scores = readout.objects.score(regions.X)
-    scores[:, 0] += readout.bias
-    photo = readout.cue.score(regions.pool_photos())
-    classes = np.empty(scores.shape)
-    attributes = np.empty((len(scores), readout.attributes.weights.shape[1]))
-    for (rows, area, strengths), doubt in zip(regions.each_photo(), np.minimum(photo, 0.0), strict=True):
-        own = np.hstack([scores[rows, :1], scores[rows, 1:] + GATE * doubt])
+    n_regions = len(regions.X)
+    classes = np.empty((n_regions, readout.objects.weights.shape[1]))
+    attributes = np.empty((n_regions, readout.attributes.weights.shape[1]))
+    for rows, area, strengths in regions.each_photo():
+        scores = readout.objects.score(regions.X[rows])
+        doubt = np.minimum(readout.cue.score(pool_photo(area, strengths)), 0.0)
+        own = np.hstack([scores[:, :1] + np.float32(readout.bias), scores[:, 1:] + GATE * doubt])
         classes[rows] = spread_scores(own, regions.X[rows], area, readout.kinship)
         share = softmax(classes[rows], axis=1)[:, 1:]
         attributes[rows] = share_attributes(readout.attributes.score(strengths), share, area)

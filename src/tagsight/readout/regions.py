@@ -7,31 +7,24 @@ import numpy as np
 
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views, see_strengths
-from tagsight.types import Array, Floats, Ints
+from tagsight.types import Array, Floats
 
 
 class Regions(NamedTuple):
-    """The regions of many photos, one after another."""
+    """The regions of some photos, one after another."""
 
     photos: Sequence[DescribedPhoto]
     views: Views
     X: Array  # (N, d) projected directions at unit length
 
-    @property
-    def starts(self) -> Ints:
-        """(I + 1,) where each photo's regions begin."""
-        return np.cumsum([0, *(len(photo.features) for photo in self.photos)])
-
-    @property
-    def area(self) -> Floats:
-        """(N,) share of the photo."""
-        return np.concatenate([photo.area for photo in self.photos])
-
     def each_photo(self) -> Iterator[tuple[slice, Floats, Array]]:
         """Rows, area and strengths of one photo after the other: strengths are too many to hold at once."""
-        for start, photo in zip(self.starts, self.photos, strict=False):
-            yield slice(start, start + len(photo.features)), photo.area, see_strengths(photo.features, self.views)
+        start = 0
+        for photo in self.photos:
+            rows = slice(start, start := start + len(photo.features))
+            yield rows, photo.area, see_strengths(photo.features, self.views)
 
-    def pool_photos(self) -> Array:
-        """(I, D) mean strengths of each photo."""
-        return np.stack([area.astype(np.float32) @ strengths for _, area, strengths in self.each_photo()])
+
+def pool_photo(area: Floats, strengths: Array) -> Array:
+    """(D,) mean strengths of a photo."""
+    return area.astype(np.float32) @ strengths

@@ -1,17 +1,18 @@
 """Linear classifiers with soft targets, by L-BFGS.
 
 scikit-learn's take hard labels and one problem at a time; here all columns of a problem share each product with X,
-which is nearly all of the work.
+which is nearly all of the work. Rows come block by block, so that they need not be in memory all at once.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 
-from tagsight.types import Array, Floats
+from tagsight.readout.rows import Rows, number_blocks
+from tagsight.types import Array, Floats, Ints
 
 
 class Linear(NamedTuple):
@@ -25,52 +26,111 @@ class Linear(NamedTuple):
         return X @ self.weights + self.offset
 
 
-def fit_softmax(X: Array, targets: Array, weight: Floats, *, strength: float, rounds: int = 100) -> Linear:
+class Targets(Protocol):
+    """(n, K) wanted shares, of which some rows are asked for at a time: an array, or `OneHot`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, K)."""
+        ...
+
+    def __getitem__(self, rows: slice) -> Array:
+        """Some rows."""
+        ...
+
+
+class OneHot:
+    """Rows of the unit matrix, made when asked for."""
+
+    def __init__(self, labels: Ints, n_classes: int):
+        self._labels = labels
+        self.shape = (len(labels), n_classes)
+
+    def __getitem__(self, rows: slice) -> Array:
+        return np.eye(self.shape[1], dtype=np.float32)[self._labels[rows]]
+
+
+class Scaling(NamedTuple):
+    """x -> (x - centre) / spread, before a classifier sees a row."""
+
+    spread: float = 1.0
+    centre: Array | None = None
+
+
+def fit_softmax(
+    rows: Rows,
+    targets: Targets,
+    weight: Floats,
+    *,
+    strength: float,
+    rounds: int = 100,
+    scaling: Scaling = Scaling(),  # noqa: B008
+) -> Linear:
     """Multinomial regression: minimise -sum_j weight_j sum_k targets_jk log softmax_k(x_j W + b) + |W|^2 / 2 strength.
 
-    Rows of `targets` (N, K) add to one.
+    Rows of `targets` (N, K) add to one. The classifier takes rows before `scaling`.
     """
-    wanted = targets.astype(np.float32) * weight[:, None].astype(np.float32)
 
-    def loss(scores: Array) -> tuple[float, Array]:
+    def loss(scores: Array, here: slice) -> tuple[float, Array]:
+        heavy = weight[here, None].astype(np.float32)
+        wanted = targets[here].astype(np.float32) * heavy
         log_share = log_softmax(scores, axis=1)
-        slack = np.exp(log_share) * weight[:, None].astype(np.float32) - wanted
-        return -float(np.vdot(wanted, log_share)), slack
+        return -float(np.vdot(wanted, log_share)), np.exp(log_share) * heavy - wanted
 
-    return _descend(X, targets.shape[1], loss, strength, rounds)
+    return _descend(rows, targets.shape[1], loss, strength, rounds, scaling)
 
 
-def fit_logistic(X: Array, targets: Array, weight: Array, *, strength: float, rounds: int = 150) -> Linear:
+def fit_logistic(
+    rows: Rows,
+    targets: Targets,
+    weight: Array | None = None,
+    *,
+    strength: float,
+    rounds: int = 150,
+    scaling: Scaling = Scaling(),  # noqa: B008
+) -> Linear:
     """One logistic regression a column: minimise -sum_jk weight_jk log P(targets_jk) + |W|^2 / 2 strength.
 
-    `targets` (N, K) lie in [0, 1]; `weight` is (N, K) or broadcasts to it.
+    `targets` (N, K) lie in [0, 1]; `weight` is (N, 1) or (N, K), None: all 1. The classifier takes rows before
+    `scaling`.
     """
-    wanted = targets.astype(np.float32)
 
-    def loss(scores: Array) -> tuple[float, Array]:
-        cost = np.sum(weight * (np.logaddexp(0.0, scores) - wanted * scores), dtype=np.float64)
-        return float(cost), (expit(scores) - wanted) * weight
+    def loss(scores: Array, here: slice) -> tuple[float, Array]:
+        heavy = np.float32(1.0) if weight is None else weight[here]
+        wanted = targets[here].astype(np.float32)
+        cost = np.sum(heavy * (np.logaddexp(0.0, scores) - wanted * scores), dtype=np.float64)
+        return float(cost), (expit(scores) - wanted) * heavy
 
-    return _descend(X, targets.shape[1], loss, strength, rounds)
-
-
-Loss = Callable[[Array], tuple[float, Array]]  # of scores (N, K): the cost and its gradient
+    return _descend(rows, targets.shape[1], loss, strength, rounds, scaling)
 
 
-def _descend(X: Array, K: int, loss: Loss, strength: float, rounds: int) -> Linear:
-    D = X.shape[1]
+Loss = Callable[[Array, slice], tuple[float, Array]]  # of scores (n, K) of some rows: the cost and its gradient
+
+
+def _descend(rows: Rows, K: int, loss: Loss, strength: float, rounds: int, scaling: Scaling) -> Linear:
+    D = rows.shape[1]
+    spread = np.float32(scaling.spread)
 
     def objective(flat: Floats) -> tuple[float, Floats]:
-        linear = _shape(flat, D, K)
-        cost, slack = loss(linear.score(X))
-        slack = slack.astype(np.float32)
-        penalty = 0.5 / strength * float(np.vdot(linear.weights, linear.weights))
-        gradient = np.vstack([X.T @ slack + linear.weights / np.float32(strength), slack.sum(axis=0)[None]])
-        return cost + penalty, gradient.ravel().astype(np.float64)
+        weights, offset = _shape(flat, D, K)
+        inner = Linear(weights / spread, offset)
+        cost = 0.5 / strength * float(np.vdot(weights, weights))
+        slope, lift = np.zeros((D, K)), np.zeros(K)
+        for here, block in number_blocks(rows):
+            block = block if scaling.centre is None else block - scaling.centre
+            part, slack = loss(inner.score(block), here)
+            slack = slack.astype(np.float32)
+            cost += part
+            slope += block.T @ slack
+            lift += slack.sum(axis=0)
+        gradient = np.vstack([slope / spread + weights / np.float32(strength), lift[None]])
+        return cost, gradient.ravel()
 
     options = {"maxiter": rounds, "maxfun": 2 * rounds}
     best = minimize(objective, np.zeros((D + 1) * K), jac=True, method="L-BFGS-B", options=options)
-    return _shape(best.x, D, K)
+    weights, offset = _shape(best.x, D, K)
+    weights /= spread
+    return Linear(weights, offset if scaling.centre is None else offset - scaling.centre @ weights)
 
 
 def _shape(flat: Floats, D: int, K: int) -> Linear:

@@ -16,6 +16,7 @@ import json
 import secrets
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,6 +29,7 @@ from tagsight.storage.position_file import load_fit, load_position, save_fit, sa
 SCHEMA = 1
 EVERY = 5  # sweeps between two positions
 HEADER = "header.json"
+RESULTS, FITS, WORK = FOLDERS = ("results", "fits", "work")
 
 Identity = dict[str, str | int | float | bool | None]
 
@@ -105,20 +107,21 @@ class Checkpoint:
 
     def fit(self, name: str) -> FitCheckpoint:
         """The part about the fit called `name`."""
-        return FitCheckpoint(self.folder / "fits" / name, self._stop)
+        return FitCheckpoint(self.folder / FITS / name, self._stop)
 
-    def work(self, name: str) -> Path:
+    @property
+    def work(self) -> Path:
         """A folder for what can be made again."""
-        return self.folder / "work" / name
+        return self.folder / WORK
 
     def load_result(self, name: str) -> Any:
         """The numbers kept under `name`; None if there are none."""
-        place = self.folder / "results" / f"{name}.json"
+        place = self.folder / RESULTS / f"{name}.json"
         return json.loads(place.read_bytes()) if place.exists() else None
 
     def keep_result(self, name: str, value: Any) -> None:
         """Keep numbers of a stage that is done."""
-        write_atomically(self.folder / "results" / f"{name}.json", json.dumps(value).encode())
+        write_atomically(self.folder / RESULTS / f"{name}.json", json.dumps(value).encode())
 
 
 def place_checkpoint(output: Path) -> Path:
@@ -131,12 +134,21 @@ def has_checkpoint(folder: Path) -> bool:
     return (folder / HEADER).is_file()
 
 
+def remove_checkpoint(folder: Path) -> None:
+    """For when the training is done, and its model written, or when another begins; what is not ours stays."""
+    (folder / HEADER).unlink(missing_ok=True)  # first: what is left, if this is interrupted, is no checkpoint
+    for name in FOLDERS:
+        shutil.rmtree(folder / name, ignore_errors=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
 def open_checkpoint(folder: Path, identity: Identity, *, resume: bool, stop: Stop) -> Checkpoint:
     """Go on with the checkpoint in `folder`, if it is asked for, there, and of the same identity; else begin one."""
     if resume and has_checkpoint(folder):
         _refuse_another(folder, identity)
     else:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_checkpoint(folder)
         write_atomically(folder / HEADER, json.dumps({"schema": SCHEMA, "identity": identity}).encode())
     for left in folder.rglob(".partial-*"):  # by a process that was killed
         shutil.rmtree(left) if left.is_dir() else left.unlink()

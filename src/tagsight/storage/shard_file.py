@@ -8,10 +8,12 @@ A folder without `done.json` is what a killed writer left: `has_shard` says no, 
 """
 
 import json
+import os
 import shutil
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError
@@ -27,16 +29,34 @@ FEATURES, LAYOUT, DONE = "features.npy", "layout.safetensors", "done.json"
 CHUNK = 1 << 24  # bytes written or hashed at a time
 
 
-def save_shard(shard: Shard, folder: Path) -> None:
-    """Write the shard; only the rows of its own photos are kept."""
+class FeatureFile(NamedTuple):
+    """Features that are on disk already."""
+
+    path: Path
+    sha256: str
+
+
+def save_features(X: Array, path: Path) -> FeatureFile:
+    """Write features as .npy."""
+    return FeatureFile(path, _save_rows(X, np.arange(len(X)), path))
+
+
+def save_shard(shard: Shard, folder: Path, *, features: FeatureFile | None = None) -> None:
+    """Write the shard; only the rows of its own photos are kept.
+
+    Where its features, all of them its own, are in a file already, the shard shares that file.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     own = np.sort(shard.layout.rows)
     rows = np.searchsorted(own, shard.layout.rows)
-    with replace_file(folder / FEATURES) as file:
-        features = _write_rows(file, shard.features, own)
+    if features is None:
+        features = FeatureFile(folder / FEATURES, _save_rows(shard.features, own, folder / FEATURES))
+    else:
+        folder.mkdir(parents=True)
+        os.link(features.path, folder / FEATURES)
     content = save({name: np.ascontiguousarray(a) for name, a in shard.layout._replace(rows=rows)._asdict().items()})
     write_atomically(folder / LAYOUT, content)
-    done = {"schema": SCHEMA, "square": shard.square, FEATURES: features, LAYOUT: sha256(content).hexdigest()}
+    done = {"schema": SCHEMA, "square": shard.square, FEATURES: features.sha256, LAYOUT: sha256(content).hexdigest()}
     write_atomically(folder / DONE, json.dumps(done).encode())
 
 
@@ -60,12 +80,18 @@ def load_shard(folder: Path, *, mmap: bool = False) -> Shard:
 def load_shard_into(folder: Path, buffer: Array) -> Shard:
     """As `load_shard`, features in the memory of `buffer`, bytes that hold at least so many."""
     done = _read_done(folder)
-    with (folder / FEATURES).open("rb") as file:
-        shape, dtype = _read_npy_header(file)
+    return Shard(load_features_into(folder / FEATURES, buffer), _read_layout(folder, done), done["square"])
+
+
+def load_features_into(path: Path, buffer: Array) -> Array:
+    """The features in a .npy file, in the memory of `buffer`."""
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
         size = int(np.prod(shape)) * dtype.itemsize
         if size > len(buffer) or file.readinto(memoryview(buffer)[:size]) != size:
-            raise InputError(f"{str(folder)!r} is damaged: its features are not {size} bytes long")
-    return Shard(buffer[:size].view(dtype).reshape(shape), _read_layout(folder, done), done["square"])
+            raise InputError(f"{str(path)!r} is damaged: its features are not {size} bytes long")
+    return buffer[:size].view(dtype).reshape(shape)
 
 
 def load_layout(folder: Path) -> Layout:
@@ -85,34 +111,21 @@ def check_shard(folder: Path) -> None:
             raise InputError(f"{str(folder / name)!r} is damaged; remove {str(folder)!r} and run again")
 
 
-def _write_rows(file: BinaryIO, X: Array, rows: Ints) -> str:
+def _save_rows(X: Array, rows: Ints, path: Path) -> str:
     """Write rows of `X` as .npy, some at a time; the SHA-256 of the file."""
-    total = sha256()
-
-    def write(content: bytes) -> None:
-        total.update(content)
-        file.write(content)
-
-    header = {"descr": np.lib.format.dtype_to_descr(X.dtype), "fortran_order": False, "shape": (len(rows), X.shape[1])}
-    write(_npy_header(header))
+    header = BytesIO()
+    shape = (len(rows), X.shape[1])
+    description = {"descr": np.lib.format.dtype_to_descr(X.dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, description)
     step = max(1, CHUNK // max(1, X.itemsize * X.shape[1]))
-    for first in range(0, len(rows), step):
-        write(np.ascontiguousarray(X[rows[first : first + step]]).tobytes())
+    total = sha256(header.getvalue())
+    with replace_file(path) as file:
+        file.write(header.getvalue())
+        for first in range(0, len(rows), step):
+            piece = np.ascontiguousarray(X[rows[first : first + step]]).tobytes()
+            total.update(piece)
+            file.write(piece)
     return total.hexdigest()
-
-
-def _npy_header(header: dict[str, Any]) -> bytes:
-    from io import BytesIO
-
-    content = BytesIO()
-    np.lib.format.write_array_header_1_0(content, header)
-    return content.getvalue()
-
-
-def _read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    np.lib.format.read_magic(file)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    return shape, dtype
 
 
 def _read_done(folder: Path) -> dict[str, Any]:

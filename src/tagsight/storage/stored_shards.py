@@ -8,14 +8,18 @@ import numpy as np
 
 from tagsight.model.layout import Layout, Shard
 from tagsight.storage.shard_file import FEATURES, load_layout, load_shard_into
+from tagsight.types import Array
 
 
 class StoredShards(Sequence[Shard]):
-    """The shards in `folders`. All share one buffer: the features of a shard are gone when the next is asked for."""
+    """The shards in `folders`. All share one buffer: the features of a shard are gone when the next is asked for.
 
-    def __init__(self, folders: Sequence[Path]):
+    The buffer, of bytes, may be given; it must hold the largest.
+    """
+
+    def __init__(self, folders: Sequence[Path], buffer: Array | None = None):
         self.folders = tuple(folders)
-        self._buffer = np.empty(max((folder / FEATURES).stat().st_size for folder in folders), np.uint8)
+        self._buffer = _hold_largest(folders) if buffer is None else buffer
 
     def __len__(self) -> int:
         return len(self.folders)
@@ -28,9 +32,13 @@ class StoredShards(Sequence[Shard]):
 
     def __getitem__(self, index: int | slice) -> "Shard | StoredShards":
         if isinstance(index, slice):
-            return StoredShards(self.folders[index])
+            return StoredShards(self.folders[index], self._buffer)
         return load_shard_into(self.folders[index], self._buffer)
 
     def layout(self, index: int) -> Layout:
         """The layout alone, without reading the features."""
         return load_layout(self.folders[index])
+
+
+def _hold_largest(folders: Sequence[Path]) -> Array:
+    return np.empty(max((folder / FEATURES).stat().st_size for folder in folders), np.uint8)

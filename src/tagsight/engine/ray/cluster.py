@@ -3,7 +3,9 @@
 import logging
 import os
 import pickle
+import signal
 import socket
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -26,9 +28,10 @@ def check_ray() -> None:
 
 @contextmanager
 def join_cluster(address: str | None = None) -> Iterator[None]:
-    """Within the block this process is part of the cluster at `address`; without one, of a cluster on this machine.
+    """Within the block this process is part of the cluster at `address`, or else at $RAY_ADDRESS.
 
-    Where the process is part of a cluster already, that is used, and left as it was.
+    Without either a cluster is started on this machine. Where the process is part of one already, that is used, and
+    left as it was.
     """
     check_ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told that it ran
@@ -37,11 +40,13 @@ def join_cluster(address: str | None = None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    address = address or os.environ.get("RAY_ADDRESS")
     options: dict[str, Any] = {} if address else {"include_dashboard": False}
     try:
         if address:
             _knock(address)
-        ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
+        with _keep_handler(signal.SIGTERM):
+            ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
     except (OSError, RuntimeError, ValueError) as problem:
         raise InputError(
             f"no Ray cluster can be joined at {address or 'this machine'!r}: {_first_line(problem)}; "
@@ -86,6 +91,15 @@ def map_on_cluster(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B
             yield fetch(waiting.pop(0))
     for reference in waiting:
         yield fetch(reference)
+
+
+@contextmanager
+def _keep_handler(number: signal.Signals) -> Iterator[None]:
+    """Ray puts a handler of its own in the place of ours."""
+    before = signal.getsignal(number)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(number, before)
 
 
 def _knock(address: str) -> None:

@@ -1,0 +1,209 @@
+"""Photos as the model takes them: all in memory, or in runs on disk of which one at a time is in memory.
+
+Whoever goes through runs gets the same numbers either way: photos do not depend on each other, and sums run over blocks
+of photos that no run divides.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol, overload
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save
+
+from tagsight.engine.devices import Where
+from tagsight.engine.learn import Lesson, learn, learn_stored
+from tagsight.features.codebook import Projection
+from tagsight.features.described import DescribedPhoto
+from tagsight.features.views import Views
+from tagsight.files import write_atomically
+from tagsight.memory import leave_room
+from tagsight.model.fit import Fit
+from tagsight.model.layout import Edges, Shard, lay_out
+from tagsight.model.local_step import BLOCK, add_squares
+from tagsight.model.renew import SAMPLE
+from tagsight.model.settings import plan_sticks
+from tagsight.storage.checkpoint import FitCheckpoint
+from tagsight.storage.shard_file import FeatureFile, load_features_into, save_features, save_shard
+from tagsight.storage.stored_shards import StoredShards
+from tagsight.trained import Stacked, embed, stack_photos
+from tagsight.types import Array, Floats, Ints
+
+ALIGN = 4 * BLOCK  # photos; a run has a multiple of it
+GRAPH = 430  # bytes a region, of edges, of the layout and on the way to it
+ICA_COPIES = 40  # bytes a number of the sample
+PER_REGION = 64  # bytes
+SPARE = 32 * 10**6  # bytes
+
+
+class Space(NamedTuple):
+    """How a region's vector becomes the model's."""
+
+    views: Views
+    projection: Projection
+
+    @property
+    def length(self) -> int:
+        """D of the model."""
+        return self.projection.basis.shape[1]
+
+
+class Run(NamedTuple):
+    """Some photos in a row."""
+
+    here: slice  # among all photos
+    photos: Sequence[DescribedPhoto]
+    stacked: Stacked
+
+
+class PhotoRuns(Protocol):
+    """All photos, run after run."""
+
+    @property
+    def shelf(self) -> Path | None:
+        """Where others may put what memory has no room for; None: it has."""
+        ...
+
+    def __iter__(self) -> Iterator[Run]:
+        """A run is gone when the next is asked for."""
+        ...
+
+    def learn(self, lesson: Lesson, allowed: Array, *, where: Where, checkpoint: FitCheckpoint | None) -> Fit:
+        """Fit the model, with one global step a sweep, where photos allow the factors `allowed` (I, K)."""
+        ...
+
+
+class HeldRuns:
+    """All photos in memory, as one run."""
+
+    shelf = None
+
+    def __init__(self, photos: Sequence[DescribedPhoto], space: Space):
+        self._run = Run(slice(0, len(photos)), photos, stack_photos(photos, *space))
+
+    def __iter__(self) -> Iterator[Run]:
+        yield self._run
+
+    def learn(self, lesson: Lesson, allowed: Array, *, where: Where, checkpoint: FitCheckpoint | None) -> Fit:
+        """See `PhotoRuns`."""
+        X, groups, edges = self._run.stacked
+        layout = lay_out(groups, allowed, edges, plan_sticks(lesson.settings))
+        shard = Shard(X, layout, add_squares(X, layout))
+        device, engine, n_actors = where
+        return learn([shard], lesson, device=device, engine=engine, n_threads=n_actors, checkpoint=checkpoint)[0]
+
+
+class StoredRuns:
+    """Photos in runs of `length` (a multiple of ALIGN) on disk in `folder`; those there already are not made again."""
+
+    def __init__(self, photos: Sequence[DescribedPhoto], sizes: Ints, space: Space, folder: Path, length: int):
+        self.shelf: Path | None = folder
+        self._photos = photos
+        self._folder = folder
+        self._runs = [slice(first, min(first + length, len(photos))) for first in range(0, len(photos), length)]
+        most = max(int(sizes[here].sum()) for here in self._runs)
+        self._buffer = np.empty(4 * most * space.length, np.uint8)
+        for r, here in enumerate(self._runs):
+            if not self._graph(r).exists():
+                self._store(r, photos[here], sizes[here], space)
+
+    def __iter__(self) -> Iterator[Run]:
+        for r, here in enumerate(self._runs):
+            yield Run(here, self._photos[here], self._load(r)[0])
+
+    def learn(self, lesson: Lesson, allowed: Array, *, where: Where, checkpoint: FitCheckpoint | None) -> Fit:
+        """See `PhotoRuns`; on this machine's processors."""
+        shards = self._folder / "shards"
+        plan, square, folders = plan_sticks(lesson.settings), 0.0, list[Path]()
+        for r, here in enumerate(self._runs):
+            (X, groups, edges), features = self._load(r)
+            layout = lay_out(groups, allowed[here], edges, plan)
+            square = add_squares(X, layout, square)
+            folders.append(shards / str(r))
+            save_shard(Shard(X, layout, add_squares(X, layout)), folders[-1], features=features)
+        local = self._folder / "local"
+        fit = learn_stored(StoredShards(folders, self._buffer), square, local, lesson, checkpoint=checkpoint)
+        shutil.rmtree(shards)
+        shutil.rmtree(local)
+        return fit
+
+    def _store(self, r: int, photos: Sequence[DescribedPhoto], sizes: Ints, space: Space) -> None:
+        """Project photo by photo into the buffer, and write it; the graph, written last, says that all is there."""
+        X = self._buffer[: 4 * sizes.sum() * space.length].view(np.float32).reshape(-1, space.length)
+        first, pairs, weights = 0, list[Array](), list[Floats]()
+        for photo in photos:
+            X[first : first + len(photo.features)] = embed(photo.features, *space)
+            pairs.append(photo.edges.astype(np.int64) + first)
+            weights.append(photo.edge_weights)
+            first += len(photo.features)
+        features = save_features(X, self._features(r))
+        graph = {"sizes": sizes, "pairs": np.concatenate(pairs), "weight": np.concatenate(weights)}
+        write_atomically(self._graph(r), save(graph, {"sha256": features.sha256}))
+
+    def _load(self, r: int) -> tuple[Stacked, FeatureFile]:
+        with safe_open(self._graph(r), framework="np") as file:
+            sizes, pairs, weight = (file.get_tensor(name) for name in ("sizes", "pairs", "weight"))
+            features = FeatureFile(self._features(r), file.metadata()["sha256"])
+        X = load_features_into(features.path, self._buffer)
+        return Stacked(X, np.repeat(np.arange(len(sizes)), sizes), Edges(pairs, weight)), features
+
+    def _features(self, r: int) -> Path:
+        return self._folder / f"{r}.npy"
+
+    def _graph(self, r: int) -> Path:
+        return self._folder / f"{r}.graph"
+
+
+class RunRows:
+    """The vectors of all regions, in blocks of ALIGN photos (see `readout.rows.Rows`)."""
+
+    def __init__(self, runs: PhotoRuns, n_regions: int, length: int):
+        self._runs = runs
+        self.shape = (n_regions, length)
+
+    def blocks(self) -> Iterator[Array]:
+        """Regions of ALIGN photos after ALIGN photos."""
+        for run in self._runs:
+            X, groups, _ = run.stacked
+            ends = np.searchsorted(groups, np.arange(ALIGN, len(run.photos), ALIGN))
+            yield from np.split(X, ends)
+
+
+class Chosen(Sequence[DescribedPhoto]):
+    """Some of the photos, by number, none of which is looked at before it is asked for."""
+
+    def __init__(self, photos: Sequence[DescribedPhoto], numbers: Ints):
+        self._photos = photos
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> DescribedPhoto: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Chosen": ...
+
+    def __getitem__(self, index: int | slice) -> "DescribedPhoto | Chosen":
+        if isinstance(index, slice):
+            return Chosen(self._photos, self._numbers[index])
+        return self._photos[self._numbers[index]]
+
+
+def plan_length(budget: int, sizes: Ints, allowed: Array, D: int) -> int:
+    """How many photos a run may have for this process to stay within a budget of bytes.
+
+    A photo takes its vectors, its graph while it is laid out, its posterior four times (old, new, and as the bytes of
+    either file), and nu and log-odds of all K factors when it is inferred. Beside the runs there are the sample for
+    renewal, in the copies that ICA makes of it, and a few numbers for each region, for the readers.
+    """
+    K = allowed.shape[1]
+    regions, active = float(sizes.mean()), float(allowed.sum(axis=1).mean())
+    photo = regions * (4 * D + GRAPH + 16 * active + 12 * K) + 96 * K
+    beside = SAMPLE * (D + K) * ICA_COPIES + PER_REGION * int(sizes.sum()) + SPARE
+    least = int(photo * ALIGN)
+    left = leave_room(budget, beside + least, f"training on {len(sizes)} photos")
+    return ALIGN * (1 + int(left / (photo * ALIGN)))
