@@ -1,11 +1,13 @@
-"""Time and memory of a sweep against the number of photos, for threads, Ray actors and a GPU.
+"""Time and memory of a sweep against the number of photos, for threads and for Ray actors.
 
-    python benchmarks/scaling.py [--engines cpu ray] [--sizes 1000 10000 100000] [--scratch DIR]
+    python benchmarks/scaling.py [--engines local ray] [--sizes 1000 10000 100000] [--scratch DIR]
 
 80 regions a photo, D = 256, aPascal's factors, both fields on. Every run is a process of its own, so that its peak
-memory is its own; that of Ray is the driver's and the actors' together, the driver's features being a memory map.
+memory is its own. That of Ray is the driver's and the actors' together; the driver's features are a memory map, whose
+pages count though the system may take them back.
 100,000 photos are 8 GB of features: for Ray the scratch folder needs twice that, and the machine as much memory.
-Runs of other engines, sizes and machines stay in results/scaling.json.
+Runs of other engines, sizes and machines stay in results/scaling.json. The GPU is measured by benchmarks/gpu.py;
+benchmarks/scaling_page.py draws all of them.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from record import RESULTS, write_result
 from workload import COLUMNS, N_ATTRIBUTES, N_FREE, N_OBJECTS, ROWS, draw_workload
 
 from tagsight.bench.machine import describe_machine
-from tagsight.engine.devices import LocalBatch, batches_on
+from tagsight.engine.devices import ENGINES, LocalBatch, batches_on
 from tagsight.engine.ray.cluster import fetch
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Loop, settle
@@ -40,12 +42,6 @@ D = 256
 FACTORS = Factors(N_OBJECTS, N_ATTRIBUTES, N_FREE)
 SETTINGS = Settings(FACTORS)
 PLAN = plan_sticks(SETTINGS)
-ENGINES = {
-    "cpu": ("cpu", "local"),
-    "ray": ("cpu", "ray"),
-    "cuda": ("cuda", "local"),
-    "cuda-bf16": ("cuda-bf16", "local"),
-}
 CHUNK = 2**16  # rows drawn at a time
 
 
@@ -61,7 +57,7 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=["cpu", "ray"])
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument("--sizes", nargs="+", type=int, default=[1000, 10_000, 100_000], help="photos")
     parser.add_argument("--sweeps", type=int, default=6)
     parser.add_argument("--scratch", type=Path, help="folder for features")
@@ -96,8 +92,7 @@ def measure(engine: str, n_photos: int, n_sweeps: int, scratch: Path) -> dict[st
     fill = STARTS["tags"]([shard], FACTORS, 0)
     local = start_local(shard, fill, np.ones(PLAN.n_sequences), PLAN)
     ends: list[float] = []
-    device, where = ENGINES[engine]
-    with batches_on(device, None, where) as make_batch:
+    with batches_on("cpu", None, engine) as make_batch:
         batch = make_batch(shard, local, SETTINGS)
         del local
         blank = blank_globals(SETTINGS, D)
@@ -115,7 +110,7 @@ def measure(engine: str, n_photos: int, n_sweeps: int, scratch: Path) -> dict[st
         "features_bytes": shard.features.nbytes,
         "peak_bytes": memory,
         "bound": fit.bound,
-        "machine": describe_machine() | gpu_name(engine),
+        "machine": describe_machine(),
     }
 
 
@@ -130,23 +125,19 @@ def make_shard(n_photos: int, scratch: Path, *, mapped: bool) -> tuple[Shard, Ar
 
 
 def draw_features(path: Path, n_regions: int) -> None:
+    """Noise, written without holding it in memory."""
     rng = np.random.default_rng(1)
-    features = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n_regions, D))
-    for first in range(0, n_regions, CHUNK):
-        some = features[first : first + CHUNK]
-        some[:] = rng.standard_normal(some.shape, dtype=np.float32)
-    features.flush()
+    header = {"descr": "<f4", "fortran_order": False, "shape": (n_regions, D)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for first in range(0, n_regions, CHUNK):
+            rng.standard_normal((min(CHUNK, n_regions - first), D), dtype=np.float32).tofile(file)
 
 
 def measure_memory(engine: str, batch: Any) -> int:
-    """Peak bytes: resident in the processes at work, or allocated on the GPU."""
-    if engine.startswith("cuda"):
-        import torch  # pyright: ignore[reportMissingImports]
-
-        return torch.cuda.max_memory_allocated()
-    if engine == "ray":
-        return peak_of_this_process() + sum(ask_actors(batch, lambda worker: peak_of_this_process()))
-    return peak_of_this_process()
+    """Peak bytes resident in the processes at work."""
+    actors = ask_actors(batch, lambda worker: peak_of_this_process()) if engine == "ray" else []
+    return peak_of_this_process() + sum(actors)
 
 
 def peak_of_this_process() -> int:
@@ -159,14 +150,6 @@ def ask_actors(batch: Any, question: Callable[[Any], Any]) -> list[Any]:
 
 def count_workers(batch: LocalBatch) -> int:
     return len(getattr(batch, "actors", ())) or os.cpu_count() or 1
-
-
-def gpu_name(engine: str) -> dict[str, str]:
-    if not engine.startswith("cuda"):
-        return {}
-    import torch  # pyright: ignore[reportMissingImports]
-
-    return {"gpu": torch.cuda.get_device_name()}
 
 
 if __name__ == "__main__":

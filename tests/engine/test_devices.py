@@ -1,4 +1,4 @@
-"""A device that is not there is one sentence with the remedy, before any work."""
+"""A device or an engine that is not there is one sentence with the remedy, before any work."""
 
 import sys
 from types import SimpleNamespace
@@ -8,7 +8,8 @@ import pytest
 
 from tagsight import StackedIBP
 from tagsight.engine import devices
-from tagsight.engine.devices import DEVICES, check_device
+from tagsight.engine.devices import DEVICES, ENGINES, check_device, check_engine
+from tagsight.engine.ray import cluster
 from tagsight.errors import InputError
 
 
@@ -35,3 +36,19 @@ def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch):
 def test_the_cpu_needs_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(devices, "find_spec", lambda name: None)
     check_device("cpu")
+
+
+def test_a_wrong_engine_lists_the_right_ones():
+    with pytest.raises(InputError, match=f"engine must be one of {', '.join(ENGINES)}, got 'spark'"):
+        StackedIBP(1, 0, 1, engine="spark").fit(np.ones((2, 3)), np.ones((2, 1)))
+
+
+def test_without_ray_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'tagsight\[ray\]'"):
+        StackedIBP(1, 0, 1, engine="ray").fit(np.ones((2, 3)), np.ones((2, 1)))
+
+
+def test_actors_have_no_gpu():
+    with pytest.raises(InputError, match="engine 'ray' sweeps on processors: choose device 'cpu' instead of 'cuda'"):
+        check_engine("ray", "cuda")

@@ -127,6 +127,7 @@ def test_actors_killed_five_times_leave_the_same_model(batches: list[RayBatch], 
 
 def test_the_estimator_takes_it_by_name(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
+    (tmp_path / "ray/abandoned").mkdir(parents=True)
     data = {"groups": PHOTOS.groups, "edges": PHOTOS.edges.pairs}
     ours, theirs = (
         StackedIBP(3, 3, 2, max_sweeps=60, tol=1e-5, engine=engine, n_threads=2).fit(PHOTOS.X, PHOTOS.tags, **data)

@@ -3,7 +3,7 @@
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tagsight.engine.ray.cluster import count_processors, fetch, join_cluster
 from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, own_arrays, prepare_worker
 from tagsight.errors import InputError
 from tagsight.files import locate_cache
+from tagsight.locks import hold_lock
 from tagsight.model.layout import Shard
 from tagsight.model.local_step import BLOCK
 from tagsight.model.sampling import Sample
@@ -32,14 +33,16 @@ def batches_on_ray(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
 
     When the block ends, the actors and their files go; what is left of a batch is its local posterior.
     """
-    folder = locate_cache() / "ray" / secrets.token_hex(8)
+    root = locate_cache() / "ray"
+    folder = root / secrets.token_hex(8)
     made: list[RayBatch] = []
 
     def make(shard: Shard, local: Local, settings: Settings, before: Local | None = None) -> RayBatch:
         made.append(RayBatch(shard, local, settings, folder / str(len(made)), n_actors, before))
         return made[-1]
 
-    with join_cluster():
+    _remove_abandoned(root)
+    with join_cluster(), hold_lock(_lock_of(folder), wait=False, remove=True):
         try:
             yield make
             for batch in made:
@@ -48,6 +51,17 @@ def batches_on_ray(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
             for batch in made:
                 batch.close()
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_abandoned(root: Path) -> None:
+    """Remove what a process that was killed left: its lock went with it."""
+    for folder in [place for place in root.glob("*") if place.is_dir()]:
+        with suppress(InputError), hold_lock(_lock_of(folder), wait=False, remove=True):
+            shutil.rmtree(folder)
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
 
 
 class RayBatch:

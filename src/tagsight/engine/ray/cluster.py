@@ -47,7 +47,7 @@ def join_cluster(address: str | None = None) -> Iterator[None]:
             _knock(address)
         with _keep_handler(signal.SIGTERM):
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
-    except (OSError, RuntimeError, ValueError) as problem:
+    except Exception as problem:  # Ray itself raises bare ones, for instance when its own start takes too long
         raise InputError(
             f"no Ray cluster can be joined at {address or 'this machine'!r}: {_first_line(problem)}; "
             "start one with 'ray start --head', or leave the address out to have one on this machine"
