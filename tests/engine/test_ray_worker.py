@@ -60,6 +60,7 @@ def assert_same(ours: Iterable[Any] | None, theirs: Iterable[Any] | None) -> Non
     assert (ours is None) == (theirs is None)
     for a, b in zip(ours or (), theirs or (), strict=True):
         assert np.array_equal(a, b)
+        assert isinstance(a, np.ndarray) == isinstance(b, np.ndarray)
 
 
 @pytest.fixture

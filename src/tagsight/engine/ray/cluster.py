@@ -48,10 +48,7 @@ def join_cluster(address: str | None = None) -> Iterator[None]:
         with _keep_handler(signal.SIGTERM):
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
     except Exception as problem:  # Ray itself raises bare ones, for instance when its own start takes too long
-        raise InputError(
-            f"no Ray cluster can be joined at {address or 'this machine'!r}: {_first_line(problem)}; "
-            "start one with 'ray start --head', or leave the address out to have one on this machine"
-        ) from problem
+        raise InputError(_explain(address, _first_line(problem).rstrip("."))) from problem
     try:
         yield
     finally:
@@ -91,6 +88,15 @@ def map_on_cluster(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B
             yield fetch(waiting.pop(0))
     for reference in waiting:
         yield fetch(reference)
+
+
+def _explain(address: str | None, reason: str) -> str:
+    if address is None:
+        return f"no Ray cluster starts on this machine: {reason}; try again, or choose engine 'local'"
+    return (
+        f"no Ray cluster can be joined at {address!r}: {reason}; start one with 'ray start --head', "
+        "or leave the address out to have one on this machine"
+    )
 
 
 @contextmanager
