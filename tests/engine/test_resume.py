@@ -4,6 +4,7 @@ import signal
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,8 +155,8 @@ def test_a_position_comes_back_as_it_was(positions: list[Position], tmp_path: Pa
         assert_same(back, position)
 
 
-def assert_same(a: object, b: object) -> None:
-    if isinstance(a, tuple) and isinstance(b, tuple):
+def assert_same(a: Any, b: Any) -> None:
+    if isinstance(a, tuple):
         assert len(a) == len(b)
         for x, y in zip(a, b, strict=True):
             assert_same(x, y)

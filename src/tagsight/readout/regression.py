@@ -5,7 +5,7 @@ which is nearly all of the work. Rows come block by block, so that they need not
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -13,6 +13,8 @@ from scipy.special import expit, log_softmax
 
 from tagsight.readout.rows import Rows, number_blocks
 from tagsight.types import Array, Floats, Ints
+
+SINGLE, DOUBLE = 6e-8, 2.2e-9  # relative steps of the cost below which a descent has ended
 
 
 class Linear(NamedTuple):
@@ -26,19 +28,6 @@ class Linear(NamedTuple):
         return X @ self.weights + self.offset
 
 
-class Targets(Protocol):
-    """(n, K) wanted shares, of which some rows are asked for at a time: an array, or `OneHot`."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(n, K)."""
-        ...
-
-    def __getitem__(self, rows: slice) -> Array:
-        """Some rows."""
-        ...
-
-
 class OneHot:
     """Rows of the unit matrix, made when asked for."""
 
@@ -48,6 +37,9 @@ class OneHot:
 
     def __getitem__(self, rows: slice) -> Array:
         return np.eye(self.shape[1], dtype=np.float32)[self._labels[rows]]
+
+
+Targets = Array | OneHot  # (n, K) wanted shares
 
 
 class Scaling(NamedTuple):
@@ -75,9 +67,10 @@ def fit_softmax(
         heavy = weight[here, None].astype(np.float32)
         wanted = targets[here].astype(np.float32) * heavy
         log_share = log_softmax(scores, axis=1)
-        return -float(np.vdot(wanted, log_share)), np.exp(log_share) * heavy - wanted
+        # In double precision: L-BFGS searches in vain for a way down in the noise of a single-precision sum.
+        return -float(np.sum(wanted * log_share, dtype=np.float64)), np.exp(log_share) * heavy - wanted
 
-    return _descend(rows, targets.shape[1], loss, strength, rounds, scaling)
+    return _descend(rows, targets.shape[1], loss, strength, rounds, scaling, tol=SINGLE)
 
 
 def fit_logistic(
@@ -107,7 +100,9 @@ def fit_logistic(
 Loss = Callable[[Array, slice], tuple[float, Array]]  # of scores (n, K) of some rows: the cost and its gradient
 
 
-def _descend(rows: Rows, K: int, loss: Loss, strength: float, rounds: int, scaling: Scaling) -> Linear:
+def _descend(
+    rows: Rows, K: int, loss: Loss, strength: float, rounds: int, scaling: Scaling, tol: float = DOUBLE
+) -> Linear:
     D = rows.shape[1]
     spread = np.float32(scaling.spread)
 
@@ -126,7 +121,7 @@ def _descend(rows: Rows, K: int, loss: Loss, strength: float, rounds: int, scali
         gradient = np.vstack([slope / spread + weights / np.float32(strength), lift[None]])
         return cost, gradient.ravel()
 
-    options = {"maxiter": rounds, "maxfun": 2 * rounds}
+    options = {"maxiter": rounds, "maxfun": 2 * rounds, "ftol": tol}
     best = minimize(objective, np.zeros((D + 1) * K), jac=True, method="L-BFGS-B", options=options)
     weights, offset = _shape(best.x, D, K)
     weights /= spread

@@ -1,6 +1,7 @@
 """Where a fit stands, and what a fit gave, as safetensors files: exact numbers, nothing that can run."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +88,15 @@ def _list_globals(state: Globals, prefix: str) -> Tensors:
 
 
 def _make_globals(tensors: Tensors, prefix: str) -> Globals:
-    parts = [
-        kind._make(_plain(tensors[f"{prefix}{part}.{name}"]) for name in kind._fields)
-        for part, kind in (("appearance", Appearance), ("scales", Scales), ("sparsity", Sparsity))
-    ]
-    return Globals(*parts, affinity=tensors[f"{prefix}affinity"])
+    def values(part: str, names: tuple[str, ...]) -> Iterator[Any]:
+        return (_plain(tensors[f"{prefix}{part}.{name}"]) for name in names)
+
+    return Globals(
+        Appearance(*values("appearance", Appearance._fields)),
+        Scales(*values("scales", Scales._fields)),
+        Sparsity(*values("sparsity", Sparsity._fields)),
+        tensors[f"{prefix}affinity"],
+    )
 
 
 def _list_summary(summary: Summary, prefix: str) -> Tensors:

@@ -89,7 +89,7 @@ def load_features_into(path: Path, buffer: Array) -> Array:
         np.lib.format.read_magic(file)
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
         size = int(np.prod(shape)) * dtype.itemsize
-        if size > len(buffer) or file.readinto(memoryview(buffer)[:size]) != size:
+        if size > len(buffer) or file.readinto(buffer[:size].data) != size:
             raise InputError(f"{str(path)!r} is damaged: its features are not {size} bytes long")
     return buffer[:size].view(dtype).reshape(shape)
 

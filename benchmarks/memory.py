@@ -1,0 +1,141 @@
+"""Features larger than memory: training under a budget, its peak of resident memory, and the answer in memory.
+
+Photos are drawn when they are asked for and never held, as described photos in the cache are. One fit with both fields
+and renewal of the free factors is measured in a process of its own, in memory and under the budget; --readers adds the
+fit of objects alone and the readers.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from record import write_result
+from workload import COLUMNS, N_ATTRIBUTES, N_FREE, N_OBJECTS, ROWS, grid_edges
+
+from tagsight import fitting
+from tagsight.data.vocabulary import Tags
+from tagsight.features.described import DescribedPhoto
+from tagsight.memory import measure_resident, read_size
+from tagsight.stopping import Stop
+from tagsight.storage.checkpoint import Checkpoint
+from tagsight.types import Array
+
+WIDTH = fitting.LENGTH  # the model's vectors are as long as the drawn ones
+PHOTO = 4 * ROWS * COLUMNS * WIDTH  # bytes of a photo's vectors
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--features", default="4GiB", help="size of all vectors")
+    parser.add_argument("--budget", default="1GiB")
+    parser.add_argument("--sweeps", type=int, default=12, help="at most")
+    parser.add_argument("--readers", action="store_true")
+    parser.add_argument("--folder", type=Path, help="for what memory has no room for; a temporary one if not given")
+    parser.add_argument("--only", choices=["held", "stored"], help="one of the two, in this process; prints JSON")
+    options = parser.parse_args()
+    n_photos = read_size(options.features) // PHOTO
+    if options.only:
+        budget = read_size(options.budget) if options.only == "stored" else None
+        print(json.dumps(measure(n_photos, budget, options.sweeps, options.readers, options.folder)))
+        return
+    stored, held = (run_alone(kind) for kind in ("stored", "held"))
+    budget = read_size(options.budget)
+    write_result(
+        "memory",
+        {
+            "photos": n_photos,
+            "regions_per_photo": ROWS * COLUMNS,
+            "D": WIDTH,
+            "K": N_OBJECTS + N_ATTRIBUTES + N_FREE,
+            "features_bytes": n_photos * PHOTO,
+            "budget_bytes": budget,
+            "under_the_budget": stored,
+            "in_memory": held,
+            "kept": stored["peak_bytes"] <= budget,
+            "bound_relative_difference": abs(stored["bound"][-1] / held["bound"][-1] - 1),
+            "same_bits": stored["sha256"] == held["sha256"],
+        },
+    )
+
+
+def run_alone(kind: str) -> dict[str, Any]:
+    command = [sys.executable, __file__, *sys.argv[1:], "--only", kind]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+class DrawnPhotos(Sequence[DescribedPhoto]):
+    """Photos of noise around their tags' looks, each drawn anew whenever it is asked for."""
+
+    def __init__(self, tags: Array, numbers: range):
+        self._tags = tags
+        self._numbers = numbers
+        self._looks = np.random.default_rng(0).standard_normal((tags.shape[1], WIDTH))
+        self._labels = np.arange(ROWS * COLUMNS, dtype=np.int32).reshape(ROWS, COLUMNS)
+        self._edges = grid_edges().astype(np.int32)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> DescribedPhoto: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "DrawnPhotos": ...
+
+    def __getitem__(self, index: int | slice) -> "DescribedPhoto | DrawnPhotos":
+        if isinstance(index, slice):
+            return DrawnPhotos(self._tags, self._numbers[index])
+        number = self._numbers[index]
+        rng = np.random.default_rng([1, number])
+        on = (rng.random((ROWS * COLUMNS, self._tags.shape[1])) < 0.3) * self._tags[number]
+        features = on @ self._looks + rng.standard_normal((ROWS * COLUMNS, WIDTH))
+        boundary = np.ones(len(self._edges), np.float32)
+        return DescribedPhoto(features.astype(np.float16), self._labels, self._edges, boundary, (COLUMNS, ROWS))
+
+
+def measure(n_photos: int, budget: int | None, sweeps: int, readers: bool, folder: Path | None) -> dict[str, Any]:
+    fitting.FEWEST_TO_HOLD_OUT = n_photos + 1  # one fit, not two
+    fitting.MAX_SWEEPS, fitting.TOL = sweeps, 1e-2  # soon settled, so that renewal is tried too
+    rng = np.random.default_rng(0)
+    chances = np.repeat([1.5 / N_OBJECTS, 12 / N_ATTRIBUTES], [N_OBJECTS, N_ATTRIBUTES])
+    matrix = (rng.random((n_photos, len(chances))) < chances).astype(np.uint8)
+    tags = Tags(*np.hsplit(matrix, [N_OBJECTS]))
+    resident = measure_resident()
+    start = time.perf_counter()
+    checkpoint = None if folder is None else Checkpoint(folder, Stop())
+    fitted = fitting.fit_photos(
+        DrawnPhotos(matrix, range(n_photos)),
+        tags,
+        fitting.FitOptions(n_free=N_FREE, readout=readers, memory=budget),
+        checkpoint=checkpoint,
+    )
+    total = sha256()
+    for array in (*fitted.learned.summary, *fitted.learned.state.appearance, fitted.learned.state.affinity):
+        total.update(np.asarray(array).tobytes())
+    for reader in fitted.readout[:3] if fitted.readout else ():
+        total.update(reader.weights.tobytes())
+    return {
+        "resident_before_bytes": resident,
+        "peak_bytes": measure_peak(),
+        "seconds": time.perf_counter() - start,
+        "bound": fitted.bound,
+        "sha256": total.hexdigest(),
+    }
+
+
+def measure_peak() -> int:
+    """The most memory this process ever held; unlike getrusage's, not that of the process that started it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+if __name__ == "__main__":
+    main()

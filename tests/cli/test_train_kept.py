@@ -1,0 +1,135 @@
+"""What `tagsight train` says of checkpoints and locks; a checkpoint of another training is refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tagsight import training
+from tagsight.errors import InputError, StoppedError
+from tagsight.locks import hold_lock
+from tagsight.stopping import Stop
+from tagsight.storage.checkpoint import has_checkpoint, open_checkpoint, place_checkpoint, remove_checkpoint
+
+from .conftest import Trained, call
+
+
+def train(trained: Trained, model: Path, *more: object) -> str:
+    """What a run says before it ends with an error."""
+    result = call("train", trained.photos / "train", "-o", model, "--free", 3, "--regions", 30, "--workers", 1, *more)
+    return f"{result.stderr}{result.exception}"
+
+
+@pytest.fixture
+def stopped(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The model file of a training that stopped when its first fit began."""
+
+    def stop(*arguments: object) -> None:
+        raise StoppedError(15)
+
+    monkeypatch.setattr(training, "fit_photos", stop)
+    said = train(trained, tmp_path / "a.model")
+    assert "stopped by SIGTERM; the same command with --resume goes on from here" in said
+    assert has_checkpoint(place_checkpoint(tmp_path / "a.model"))
+    return tmp_path / "a.model"
+
+
+@pytest.mark.parametrize(
+    ("more", "difference"),
+    [
+        (("--free", 5), "n_free was 3 and is 5;"),
+        (("--seed", 1), "seed was 0 and is 1;"),
+        (("--coupling", 0.5, "--affinity", 2), "coupling was 1.0 and is 0.5, affinity was 1.0 and is 2.0;"),
+        (("--preset", "ws-mrf-sibp"), "readout was True and is False;"),
+        (("--memory", "2GB"), "memory was None and is 2000000000;"),
+    ],
+)
+def test_other_settings_are_refused_by_name(trained: Trained, stopped: Path, more: tuple, difference: str) -> None:
+    said = train(trained, stopped, "--resume", *more)
+    assert f"is of another training: {difference}" in said
+    assert "train without --resume to begin anew" in said
+    assert has_checkpoint(place_checkpoint(stopped))
+
+
+def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in (trained.photos / "train").iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    moved = Trained(tmp_path, trained.model)
+    (tmp_path / "train").symlink_to(copy)
+    assert "stopped by SIGTERM" in train(moved, stopped, "--resume")  # the same photos elsewhere are the same
+    rows = (copy / "tags.csv").read_text().splitlines()
+    name, objects, attributes = rows[1].split(",")
+    (copy / "tags.csv").write_text("\n".join([rows[0], f"{name},{objects},", *rows[2:]]))
+    assert "is of another training: tags was " in train(moved, stopped, "--resume")
+    (copy / "tags.csv").write_text("\n".join([rows[0], *rows[2:]]))
+    (copy / name).unlink()
+    assert "is of another training: photos was " in train(moved, stopped, "--resume")
+    assert attributes
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 1"),
+        (lambda header: {"schema": 1}, "is damaged"),
+    ],
+)
+def test_a_foreign_header_is_refused(trained: Trained, stopped: Path, change: Callable, said: str) -> None:
+    header = place_checkpoint(stopped) / "header.json"
+    header.write_text(json.dumps(change(json.loads(header.read_text()))))
+    assert said in train(trained, stopped, "--resume")
+
+
+def test_it_says_what_it_does_with_what_lies_there(trained: Trained, stopped: Path) -> None:
+    said = train(trained, stopped)
+    assert "begins anew, in place of the stopped training in" in said
+    assert "--resume would go on" in said
+    remove_checkpoint(place_checkpoint(stopped))
+    assert "begins at the beginning" in train(trained, stopped, "--resume")
+
+
+def test_two_trainings_do_not_write_one_model(trained: Trained, stopped: Path) -> None:
+    lock = stopped.with_name("a.model.lock")
+    assert not lock.exists()
+    before = (place_checkpoint(stopped) / "header.json").stat().st_mtime_ns
+    with hold_lock(lock, wait=False):
+        said = train(trained, stopped)
+    assert "another training is writing" in said
+    assert "choose another --output" in said
+    assert (place_checkpoint(stopped) / "header.json").stat().st_mtime_ns == before
+    assert lock.exists()  # as a killed training leaves it
+    assert "stopped by SIGTERM" in train(trained, stopped)
+    assert not lock.exists()
+
+
+def test_a_lock_removed_by_its_holder_locks_nobody_in(tmp_path: Path) -> None:
+    with hold_lock(tmp_path / "l", wait=False, remove=True):
+        (tmp_path / "l").unlink()
+        with hold_lock(tmp_path / "l", wait=False, remove=True), pytest.raises(InputError, match="busy"):
+            hold_lock(tmp_path / "l", wait=False, busy="busy").__enter__()
+    assert not (tmp_path / "l").exists()
+
+
+def test_what_is_not_a_checkpoints_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "m.checkpoint"
+    open_checkpoint(folder, {"a": 1}, resume=False, stop=Stop())
+    (folder / "own.txt").write_text("mine")
+    (folder / "fits/.partial-abc").mkdir(parents=True)
+    open_checkpoint(folder, {"a": 1}, resume=True, stop=Stop())
+    assert not (folder / "fits/.partial-abc").exists()
+    remove_checkpoint(folder)
+    assert [path.name for path in folder.iterdir()] == ["own.txt"]
+
+
+def test_a_second_signal_does_not_wait() -> None:
+    stop = Stop()
+    with pytest.raises(StoppedError):
+        stop.receive(2)
+    stop = Stop()
+    with stop.after_sweep():
+        stop.receive(2)
+        with pytest.raises(StoppedError):
+            stop.receive(15)

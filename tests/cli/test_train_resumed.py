@@ -1,0 +1,127 @@
+"""Training stopped by SIGTERM, Ctrl-C or kill -9 at random moments goes on to the same bytes.
+
+One process imports everything, then forks a child for each try. To be killed, a child kills itself just before the n-th
+file is renamed, linked or removed, which are the moments between which nothing changes on disk.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .conftest import Trained
+
+SCRIPT = r"""
+import json, os, random, signal, sys, time
+from pathlib import Path
+from types import SimpleNamespace
+from tagsight import fitting
+from tagsight.cli.main import main
+from tagsight.features import extract
+from tagsight.storage import checkpoint
+
+photos, folder = sys.argv[1], Path(sys.argv[2])
+fitting.FEWEST_TO_HOLD_OUT = 10  # so that there are four fits
+budgets = [], ["--memory", "2GB"]
+moments = random.Random(1)
+
+
+def call(model, *more):
+    sys.argv = ["tagsight", "train", photos, "-o", str(folder / model), "--free", "2", "--regions", "30",
+                "--workers", "1", "--json", *more]
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def train(model, *more, fatal=None, after=None, number=signal.SIGTERM):
+    # Exit code, what was said, and how many times the disk changed.
+    said = folder / "said"
+    pid = os.fork()
+    if pid == 0:
+        with said.open("w") as file:
+            os.dup2(file.fileno(), 2)
+        count = 0
+
+        def note(function):
+            def noted(*arguments, **named):
+                nonlocal count
+                if count == fatal:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                count += 1
+                return function(*arguments, **named)
+            return noted
+
+        for name in ("replace", "rename", "unlink"):
+            setattr(Path, name, note(getattr(Path, name)))
+        os.link = note(os.link)
+        code = call(model, *more)
+        sys.stdout.flush()
+        (folder / "count").write_text(str(count))
+        os._exit(code)
+    if after is not None:
+        time.sleep(after)
+        os.kill(pid, number)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return code, said.read_text(), int((folder / "count").read_text()) if code in (0, 130, 143) else None
+
+
+# Every photo was described when the model was trained: the network itself is not needed, and takes long to open.
+pid = os.fork()
+if pid == 0:
+    from tagsight.features.describer import Recipe
+    (folder / "fingerprint").write_text(extract.open_describer(Recipe("deep")).fingerprint)
+    os._exit(0)
+os.waitpid(pid, 0)
+fingerprint = (folder / "fingerprint").read_text()
+extract.open_describer = lambda recipe: SimpleNamespace(fingerprint=fingerprint)
+
+assert call("whole") == 0  # children inherit the compiled kernels
+wanted = (folder / "whole").read_bytes()
+start = time.monotonic()
+code, said, changes = train("again")
+whole = time.monotonic() - start
+assert code == 0, said
+assert (folder / "again").read_bytes() == wanted
+assert sorted(path.name for path in folder.iterdir()) == ["again", "count", "fingerprint", "said", "whole"]
+
+kills = stops = 0
+for budget in budgets:
+    code, said, _ = train("killed", *budget, fatal=moments.randrange(changes))
+    while code != 0:
+        assert code == -signal.SIGKILL, said
+        kills += 1
+        more = ["--resume"] if checkpoint.has_checkpoint(folder / "killed.checkpoint") else []
+        code, said, _ = train("killed", *budget, *more, fatal=moments.randrange(10, changes))
+    assert (folder / "killed").read_bytes() == wanted
+    (folder / "killed").unlink()
+    assert not list(folder.glob("killed*")), list(folder.glob("killed*"))
+
+for budget, number in zip(budgets, (signal.SIGTERM, signal.SIGINT)):
+    code = None
+    while code != 0:
+        resume = [] if code is None else ["--resume"]
+        code, said, _ = train("stopped", *budget, *resume, after=moments.uniform(0.2, 0.9) * whole, number=number)
+        assert code in (0, 128 + number), (code, said)
+        if code:
+            stops += 1
+            assert said.endswith("the same command with --resume goes on from here\n"), said
+            assert "Traceback" not in said
+    assert (folder / "stopped").read_bytes() == wanted
+    (folder / "stopped").unlink()
+print(json.dumps([changes, kills, stops]))
+"""
+
+
+def test_training_goes_on_to_the_same_bytes(trained: Trained, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SCRIPT, str(trained.photos / "train"), str(tmp_path)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    run = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert run.returncode == 0, run.stderr + run.stdout
+    changes, kills, stops = json.loads(run.stdout.splitlines()[-1])
+    assert changes >= 40
+    assert kills >= 2
+    assert stops >= 2
