@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tagsight.engine.devices import LocalBatch, check_device
+from tagsight.engine.devices import LocalBatch, check_device, check_engine
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
 from tagsight.engine.learn import Lesson, learn
 from tagsight.errors import InputError
@@ -73,8 +73,11 @@ class StackedIBP(BaseEstimator):
         Batches of photos with a global step after each (memoised inference); 1: one global step a sweep.
     device : {"cpu", "cuda", "cuda-bf16"}
         Where `fit` sweeps: this machine's processors, or an NVIDIA GPU that holds the features as float32 or bfloat16.
+    engine : {"local", "ray"}
+        Whether `fit` sweeps in this process, or in actors of a Ray cluster: the one this process is part of
+        (`ray.init`), else one on this machine. The answer is the same but for rounding.
     n_threads : int or None
-        Threads; None takes all cores. The answer does not depend on it.
+        Threads, or actors; None takes all cores. The answer does not depend on the number of threads.
     seed : int
 
     Attributes
@@ -109,6 +112,7 @@ class StackedIBP(BaseEstimator):
         tol: float = 1e-6,
         n_batches: int = 1,
         device: str = "cpu",
+        engine: str = "local",
         n_threads: int | None = None,
         seed: int = 0,
     ):
@@ -128,6 +132,7 @@ class StackedIBP(BaseEstimator):
         self.tol = tol
         self.n_batches = n_batches
         self.device = device
+        self.engine = engine
         self.n_threads = n_threads
         self.seed = seed
 
@@ -155,6 +160,7 @@ class StackedIBP(BaseEstimator):
         """
         settings = self._settings()
         check_device(self.device)
+        check_engine(self.engine, self.device)
         X = check_features(validate_data(self, X, dtype=FLOATS, ensure_all_finite=False))
         groups_, tags_ = self._photos(X, tags, groups, settings.factors)
         allowed = _allow_free(tags_, settings.factors)
@@ -174,7 +180,7 @@ class StackedIBP(BaseEstimator):
             self.seed,
         )
         shards = [Shard(X, layout, add_squares(X, layout)) for layout in layouts]
-        result, batches = learn(shards, lesson, device=self.device, n_threads=self.n_threads)
+        result, batches = learn(shards, lesson, device=self.device, engine=self.engine, n_threads=self.n_threads)
         self._keep(result, batches, allowed, settings)
         if not result.converged:
             warnings.warn(

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from tagsight.calibration import UNCALIBRATED, Calibration, fit_calibration
 from tagsight.data.vocabulary import Tags
+from tagsight.engine.devices import Where
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos
 from tagsight.engine.learn import Lesson
 from tagsight.errors import InputError
@@ -48,6 +49,13 @@ class FitOptions(NamedTuple):
     device: str = "cpu"  # where the model sweeps; see StackedIBP
     seed: int = 0
     memory: int | None = None  # bytes this process may hold; None: as many as it takes
+    engine: str = "local"  # see StackedIBP
+    n_actors: int | None = None  # of engine "ray"; None: one a processor
+
+    @property
+    def where(self) -> Where:
+        """Where the model sweeps."""
+        return Where(self.device, self.engine, self.n_actors)
 
 
 class Fitted(NamedTuple):
@@ -129,6 +137,8 @@ def check_budget(options: FitOptions) -> None:
     """Raise InputError where the budget cannot be kept."""
     if options.memory is not None and options.device != "cpu":
         raise InputError(f"memory is a budget for device 'cpu'; {options.device!r} holds all features: leave one out")
+    if options.memory is not None and options.engine != "local":
+        raise InputError(f"memory is a budget of this machine; engine {options.engine!r} has others: leave one out")
 
 
 def _fit_photos(lot: _Lot, desk: _Desk) -> Fitted:
@@ -204,7 +214,7 @@ def _fit_model(
     lesson = Lesson(D, settings, loop, correlate_tags(tags, factors.free), seed=options.seed)
     kept = desk.checkpoint and desk.checkpoint.fit(stage.replace(" ", "-"))
     fit = kept and kept.load_fit()
-    fit = fit or runs.learn(lesson, _allow(tags, options), device=options.device, checkpoint=kept)
+    fit = fit or runs.learn(lesson, _allow(tags, options), where=options.where, checkpoint=kept)
     return Learned(fit.state, fit.summary, settings), tuple(sweep.bound.total for sweep in fit.sweeps)
 
 

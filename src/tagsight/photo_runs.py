@@ -13,6 +13,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save
 
+from tagsight.engine.devices import Where
 from tagsight.engine.learn import Lesson, learn, learn_stored
 from tagsight.features.codebook import Projection
 from tagsight.features.described import DescribedPhoto
@@ -70,7 +71,7 @@ class PhotoRuns(Protocol):
         """A run is gone when the next is asked for."""
         ...
 
-    def learn(self, lesson: Lesson, allowed: Array, *, device: str, checkpoint: FitCheckpoint | None) -> Fit:
+    def learn(self, lesson: Lesson, allowed: Array, *, where: Where, checkpoint: FitCheckpoint | None) -> Fit:
         """Fit the model, with one global step a sweep, where photos allow the factors `allowed` (I, K)."""
         ...
 
@@ -86,12 +87,13 @@ class HeldRuns:
     def __iter__(self) -> Iterator[Run]:
         yield self._run
 
-    def learn(self, lesson: Lesson, allowed: Array, *, device: str, checkpoint: FitCheckpoint | None) -> Fit:
+    def learn(self, lesson: Lesson, allowed: Array, *, where: Where, checkpoint: FitCheckpoint | None) -> Fit:
         """See `PhotoRuns`."""
         X, groups, edges = self._run.stacked
         layout = lay_out(groups, allowed, edges, plan_sticks(lesson.settings))
         shard = Shard(X, layout, add_squares(X, layout))
-        return learn([shard], lesson, device=device, checkpoint=checkpoint)[0]
+        device, engine, n_actors = where
+        return learn([shard], lesson, device=device, engine=engine, n_threads=n_actors, checkpoint=checkpoint)[0]
 
 
 class StoredRuns:
@@ -112,7 +114,7 @@ class StoredRuns:
         for r, here in enumerate(self._runs):
             yield Run(here, self._photos[here], self._load(r)[0])
 
-    def learn(self, lesson: Lesson, allowed: Array, *, device: str, checkpoint: FitCheckpoint | None) -> Fit:
+    def learn(self, lesson: Lesson, allowed: Array, *, where: Where, checkpoint: FitCheckpoint | None) -> Fit:
         """See `PhotoRuns`; on this machine's processors."""
         shards = self._folder / "shards"
         plan, square, folders = plan_sticks(lesson.settings), 0.0, list[Path]()

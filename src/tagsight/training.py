@@ -12,13 +12,13 @@ import numpy as np
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
 from tagsight.data.vocabulary import Tags, Vocabulary, tag_matrix
-from tagsight.engine.devices import check_device
+from tagsight.engine.devices import check_device, check_engine, open_engine
 from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.exemplars import pick_exemplars
 from tagsight.features.classic import choose_photos, learn_codebook
 from tagsight.features.described import N_REGIONS
 from tagsight.features.describer import Recipe
-from tagsight.features.extract import Extraction, extract
+from tagsight.features.extract import Extraction, Spread, extract
 from tagsight.fitting import FitOptions, check_budget, fit_photos
 from tagsight.progress import Report, stay_silent
 from tagsight.regions import segment_photo
@@ -41,11 +41,23 @@ class TrainOptions(NamedTuple):
     device: str = "cpu"  # where the built-in network runs and the model sweeps; see StackedIBP
     readout: bool = True  # False: the model's posterior alone answers
     memory: int | None = None  # bytes this process may hold; see `memory.read_size`
+    engine: str = "local"  # or "ray": photos are described and the model sweeps on a cluster
+    address: str | None = None  # of that cluster; see `engine.ray.cluster.join_cluster`
 
     @property
     def fit_options(self) -> FitOptions:
         """Those that concern the fit."""
-        return FitOptions(self.n_free, self.coupling, self.affinity, self.readout, self.device, self.seed, self.memory)
+        return FitOptions(
+            n_free=self.n_free,
+            coupling=self.coupling,
+            affinity=self.affinity,
+            readout=self.readout,
+            device=self.device,
+            seed=self.seed,
+            memory=self.memory,
+            engine=self.engine,
+            n_actors=self.n_workers,
+        )
 
 
 class Keeping(NamedTuple):
@@ -69,12 +81,20 @@ def train(
 ) -> Outcome:
     """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
     check_device(options.device)  # now, not after an hour of describing photos
+    check_engine(options.engine, options.device)
     check_budget(options.fit_options)
+    with open_engine(options.engine, options.address) as spread:
+        return _train(collection, options, report, keeping, spread)
+
+
+def _train(
+    collection: Collection, options: TrainOptions, report: Report, keeping: Keeping | None, spread: Spread | None
+) -> Outcome:
     clock = _Clock()
     with clock.stage("codebook"):
         recipe = make_recipe(collection, options, report)
     with clock.stage("features"):
-        extraction = _describe(collection, recipe, options, report)
+        extraction = _describe(collection, recipe, options, report, spread)
     tagged = {photo.path: photo for photo in collection.photos}
     matrix = tag_matrix([tagged[path] for path in extraction.photos], collection.vocabulary)
     tags = Tags(*np.hsplit(matrix, [len(collection.vocabulary.objects)]))
@@ -110,7 +130,8 @@ def train(
 def identify(extraction: Extraction, vocabulary: Vocabulary, tags: Array, options: TrainOptions) -> Identity:
     """What a checkpoint must be of to go on: the settings by name, and the data by their content."""
     settings = options._asdict()
-    del settings["n_workers"]  # the answer does not depend on it
+    for name in ("n_workers", "engine", "address"):  # the answer does not depend on them, but for rounding
+        del settings[name]
     return {
         **settings,
         "photos": len(extraction.places),
@@ -155,7 +176,9 @@ def make_recipe(collection: Collection, options: TrainOptions, report: Report) -
     return Recipe("classic", learn_codebook(read(), seed=options.seed))
 
 
-def _describe(collection: Collection, recipe: Recipe, options: TrainOptions, report: Report) -> Extraction:
+def _describe(
+    collection: Collection, recipe: Recipe, options: TrainOptions, report: Report, spread: Spread | None
+) -> Extraction:
     paths = [photo.path for photo in collection.photos]
     done = 0
 
@@ -169,6 +192,7 @@ def _describe(collection: Collection, recipe: Recipe, options: TrainOptions, rep
         recipe,
         n_regions=options.n_regions,
         n_workers=options.n_workers,
+        spread=spread,
         on_photo=count,
         device=options.device,
     )

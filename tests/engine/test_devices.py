@@ -1,4 +1,4 @@
-"""A device that is not there is one sentence with the remedy, before any work."""
+"""A device or an engine that is not there is one sentence with the remedy, before any work."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,8 @@ from tagsight import StackedIBP, training
 from tagsight.data.collection import Collection
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.engine import devices
-from tagsight.engine.devices import DEVICES, check_device
+from tagsight.engine.devices import DEVICES, ENGINES, check_device, check_engine
+from tagsight.engine.ray import cluster
 from tagsight.errors import InputError
 
 
@@ -54,3 +55,19 @@ def test_training_describes_photos_on_its_device(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(InputError, match="far enough"):
             training.train(collection, training.TrainOptions(device=device))
     assert asked == list(DEVICES)
+
+
+def test_a_wrong_engine_lists_the_right_ones():
+    with pytest.raises(InputError, match=f"engine must be one of {', '.join(ENGINES)}, got 'spark'"):
+        StackedIBP(1, 0, 1, engine="spark").fit(np.ones((2, 3)), np.ones((2, 1)))
+
+
+def test_without_ray_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'tagsight\[ray\]'"):
+        StackedIBP(1, 0, 1, engine="ray").fit(np.ones((2, 3)), np.ones((2, 1)))
+
+
+def test_actors_have_no_gpu():
+    with pytest.raises(InputError, match="engine 'ray' sweeps on processors: choose device 'cpu' instead of 'cuda'"):
+        check_engine("ray", "cuda")

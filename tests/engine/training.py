@@ -8,7 +8,7 @@ import numpy as np
 from tagsight.data.planted import draw_appearance, draw_planted
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fields import correlate_tags
-from tagsight.model.fit import Fit, Loop, RenewableBatch, Sweep, fit
+from tagsight.model.fit import Fit, Loop, RenewableBatch, Sweep, fit, tell_nobody
 from tagsight.model.layout import Edges, Shard, split_photos, spread_assign, sum_squares
 from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, start_local
@@ -59,11 +59,17 @@ def train(
     start: str = "tags",
     max_sweeps: int = 60,
     tol: float = 1e-7,
+    on_sweep: Callable[[Sweep], None] = tell_nobody,
 ) -> Trained:
     plan = plan_sticks(settings)
     shards = make_shards(photos, settings, n_shards)
     fill = STARTS[start](shards, FACTORS, 0)
     told: list[Sweep] = []
+
+    def tell(sweep: Sweep) -> None:
+        told.append(sweep)
+        on_sweep(sweep)
+
     with thread_map(n_threads) as run:
         parts = [
             ThreadBatch(shard, start_local(shard, fill, np.ones(plan.n_sequences), plan), settings, run)
@@ -73,7 +79,7 @@ def train(
             combine(parts),
             photos.X.shape[1],
             settings,
-            Loop(max_sweeps, tol, told.append),
+            Loop(max_sweeps, tol, tell),
             affinity=correlate_tags(photos.tags, FACTORS.free),
             seed=0,
         )

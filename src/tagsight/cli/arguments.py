@@ -10,6 +10,10 @@ Images = Annotated[list[Path], typer.Argument(metavar="IMAGE...", help="Photos, 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Threshold = Annotated[float, typer.Option(min=0.0, max=1.0, help="Leave out what is less probable.")]
 
+Engine = Annotated[str, typer.Option(help="Where the work is done: local, on this machine, or ray, on a cluster.")]
+Address = Annotated[str | None, typer.Option(help="Ray cluster to join; else one is started on this machine.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes or actors; one a core if not given.")]
+
 IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder made by 'tagsight index'.")]
 
 CollectionFolder = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of tagged photos.")]

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import AsJson, Format, ModelFile, PhotoFolder, Split
+from tagsight.cli.arguments import Address, AsJson, Engine, Format, ModelFile, PhotoFolder, Split, Workers
 from tagsight.cli.console import list_problems, print_json, show_progress
+from tagsight.engine.devices import check_engine, open_engine
 from tagsight.index import build_index, list_source
 
 
@@ -14,7 +15,9 @@ def run(
     model: ModelFile,
     collection: Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of photos, tagged or not.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="INDEX", help="Folder of the index.")],
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Workers = None,
     format: Format = None,
     split: Split = None,
     images: PhotoFolder = None,
@@ -22,8 +25,9 @@ def run(
 ) -> None:
     """Annotate every photo once, so that 'tagsight find' answers at once; later runs look at what changed."""
     source = list_source(collection, format=format, split=split, images=images)
-    with show_progress() as report:
-        built = build_index(model, source, output, n_workers=workers, report=report)
+    check_engine(engine, "cpu")
+    with open_engine(engine, address) as spread, show_progress() as report:
+        built = build_index(model, source, output, n_workers=workers, spread=spread, report=report)
     list_problems(built.problems)
     facts = {
         "index": str(output),

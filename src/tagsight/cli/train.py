@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import AsJson, CollectionFolder, Format, PhotoFolder, Split, SynonymFile, WordFile
+from tagsight.cli.arguments import (
+    Address,
+    AsJson,
+    CollectionFolder,
+    Engine,
+    Format,
+    PhotoFolder,
+    Split,
+    SynonymFile,
+    WordFile,
+    Workers,
+)
 from tagsight.cli.console import complain, list_problems, print_json, show_progress
 from tagsight.data.readers import open_collection
 from tagsight.locks import hold_lock
@@ -30,7 +41,9 @@ def run(
     seed: Annotated[int, typer.Option(min=0)] = 0,
     regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
     device: Annotated[str, typer.Option(help="Where to describe and learn: cpu, cuda or cuda-bf16.")] = "cpu",
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Workers = None,
     memory: Annotated[
         str | None, typer.Option(help="Most memory to learn in, such as 2GB; else what it takes.")
     ] = None,
@@ -45,7 +58,7 @@ def run(
     """Learn from a folder of tagged photos what each tag looks like."""
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
     options = TrainOptions(features, free, coupling, affinity, regions, seed, workers, device)
-    options = options._replace(memory=read_size(memory) if memory else None)
+    options = options._replace(memory=read_size(memory) if memory else None, engine=engine, address=address)
     if preset is not None:
         check_choice(preset, "preset", tuple(PRESETS))
         options = options._replace(**PRESETS[preset], readout=False)

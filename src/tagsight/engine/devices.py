@@ -1,12 +1,13 @@
 """Where local steps run, by name."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
+from tagsight.engine.ray.cluster import check_ray, join_cluster, map_on_cluster
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.errors import InputError
 from tagsight.model.fit import RenewableBatch
@@ -17,6 +18,15 @@ from tagsight.validation import check_choice
 
 PRECISIONS = {"cuda": "float32", "cuda-bf16": "bfloat16"}  # of the features on the GPU
 DEVICES = ("cpu", *PRECISIONS)
+ENGINES = ("local", "ray")
+
+
+class Where(NamedTuple):
+    """Where local steps run."""
+
+    device: str = "cpu"
+    engine: str = "local"
+    n_actors: int | None = None  # of engine "ray"; None: one a processor
 
 
 class KeptBatch(RenewableBatch, Protocol):
@@ -59,9 +69,39 @@ def check_device(name: str) -> None:
         raise InputError(f"device {name!r} needs Triton: pip install triton, or choose device 'cpu'")
 
 
+def check_engine(name: str, device: str) -> None:
+    """Raise InputError, with the remedy, unless engine `name` can run local steps on the device."""
+    check_choice(name, "engine", ENGINES)
+    if name == "ray":
+        if device != "cpu":
+            raise InputError(f"engine 'ray' sweeps on processors: choose device 'cpu' instead of {device!r}")
+        check_ray()
+
+
 @contextmanager
-def batches_on(name: str, n_threads: int | None) -> Iterator[MakeBatch]:
-    """What makes a batch of a shard and its local posterior, on device `name` (see `check_device`)."""
+def open_engine(name: str, address: str | None = None) -> Iterator[Callable[..., Iterator[Any]] | None]:
+    """What maps a function over items on the cluster that is joined, at `address`, while the block runs.
+
+    None for engine "local": there everyone knows best how to spread the work over this machine.
+    """
+    if name == "ray":
+        with join_cluster(address):
+            yield map_on_cluster
+    elif address is not None:
+        raise InputError(f"address {address!r} is that of a Ray cluster: choose engine 'ray', or leave it out")
+    else:
+        yield None
+
+
+@contextmanager
+def batches_on(name: str, n_threads: int | None, engine: str = "local") -> Iterator[MakeBatch]:
+    """What makes a batch of a shard and its local posterior, on device `name` (see `check_device`, `check_engine`)."""
+    if engine == "ray":
+        from tagsight.engine.ray.batch import batches_on_ray
+
+        with batches_on_ray(n_threads) as make_batch:
+            yield make_batch
+        return
     with thread_map(n_threads) as run:
         if name == "cpu":
             yield lambda shard, local, settings, before=None: ThreadBatch(shard, local, settings, run, before)

@@ -36,13 +36,14 @@ def learn(
     lesson: Lesson,
     *,
     device: str = "cpu",
+    engine: str = "local",
     n_threads: int | None = None,
     checkpoint: FitCheckpoint | None = None,
 ) -> tuple[Fit, list[LocalBatch]]:
     """Fit to shards in memory, each a batch with a global step of its own."""
     position = checkpoint and checkpoint.load_position()
     start = _starter(shards, lesson)
-    with batches_on(device, n_threads) as make_batch:
+    with batches_on(device, n_threads, engine) as make_batch:
         batches: list[LocalBatch] = []
         for b, shard in enumerate(shards):
             if checkpoint is None or position is None:

@@ -25,7 +25,7 @@ class ThreadBatch:
     def __init__(self, shard: Shard, local: Local, settings: Settings, run: Map, before: Local | None = None):
         self.shard = shard
         self.local = local
-        self._before = before or local
+        self.before = before or local
         self._settings = settings
         self._run = run
 
@@ -43,17 +43,17 @@ class ThreadBatch:
 
     def clear_free(self) -> None:
         """Switch every free factor off, and remember the posterior before."""
-        self._before = self.local
+        self.before = self.local
         tagged = self._settings.factors.tagged
         self.local = self.local._replace(assign=clear_columns(self.shard.layout, self.local.assign, tagged))
 
     def restore(self) -> None:
         """Go back to the posterior before the last `clear_free`."""
-        self.local = self._before
+        self.local = self.before
 
     def save(self, folder: Path, *, remembered: bool) -> None:
         """Write the local posterior, and the one `restore` goes back to if it is needed."""
-        save_posterior(KeptPosterior(self.local, self._before if remembered else None), folder)
+        save_posterior(KeptPosterior(self.local, self.before if remembered else None), folder)
 
     def _visit(self, state: Globals, visit: Visit) -> Summary:
         self.local, summary = local_step(self.shard, self.local, state, self._settings, visit, self._run)

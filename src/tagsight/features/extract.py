@@ -1,11 +1,17 @@
-"""Descriptions of many photos: on all cores, cached as they come, bad photos reported and passed over."""
+"""Descriptions of many photos: on all cores, cached as they come, bad photos reported and passed over.
+
+Chunks of photos go to processes of this machine, or to whatever else maps a function over them. A photo's entry in the
+cache appears whole or not at all, so the entries themselves tell what is done.
+"""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import cv2
 from threadpoolctl import threadpool_limits
@@ -17,6 +23,9 @@ from tagsight.features.described import N_REGIONS, DescribedPhoto, describe_phot
 from tagsight.features.describer import Describer, Recipe, open_describer
 
 FEW = 4  # photos for which starting worker processes is not worth it
+CHUNK = 4  # photos that a worker is given at a time
+
+Spread = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # as `map`: results in order
 
 
 class CachedPhotos(Sequence[DescribedPhoto]):
@@ -70,12 +79,14 @@ def extract(
     *,
     n_regions: int = N_REGIONS,
     n_workers: int | None = None,
+    spread: Spread | None = None,
     on_photo: Callable[[], None] = lambda: None,
     device: str = "cpu",
 ) -> Extraction:
     """Describe every photo that is not described yet; `on_photo` is told of each.
 
-    On another `device` than the CPU the built-in network runs there; its vectors are kept apart from the CPU's.
+    Without `spread` the work is done by `n_workers` processes of this machine (None: one a core). On another `device`
+    than the CPU the built-in network runs there; its vectors are kept apart from the CPU's.
     """
     n_workers = n_workers or os.cpu_count() or 1
     if device != "cpu" and recipe.features == "deep":
@@ -86,7 +97,7 @@ def extract(
         found = describe_on_gpu(photos, describer, cache, n_regions, n_workers)
     else:
         cache = FeatureCache.open(open_describer(recipe).fingerprint, n_regions)
-        found = _describe_all(photos, recipe, n_regions, n_workers)
+        found = _describe_all(photos, _Work(recipe, n_regions, cache), n_workers, spread)
     places: list[Path | Problem] = []
     for place in found:
         places.append(place)
@@ -100,44 +111,48 @@ def extract(
     )
 
 
-def _describe_all(photos: Sequence[Path], recipe: Recipe, n_regions: int, n_workers: int) -> Iterator[Path | Problem]:
-    if n_workers == 1 or len(photos) <= FEW:
-        worker = _Worker(recipe, n_regions)
+class _Work(NamedTuple):
+    recipe: Recipe
+    n_regions: int
+    cache: FeatureCache
+
+
+def _describe_all(
+    photos: Sequence[Path], work: _Work, n_workers: int, spread: Spread | None
+) -> Iterator[Path | Problem]:
+    if spread is None and (n_workers == 1 or len(photos) <= FEW):
+        describer = open_describer(work.recipe)
         with threadpool_limits(1, user_api="blas"):
-            yield from map(worker.describe, photos)
+            yield from (_describe(photo, describer, work) for photo in photos)
         return
+    chunks = [photos[first : first + CHUNK] for first in range(0, len(photos), CHUNK)]
+    spread = spread or partial(_map_in_processes, n_workers)
+    yield from chain.from_iterable(spread(partial(_describe_chunk, work), chunks))
+
+
+def _map_in_processes(n_workers: int, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
     # Spawned, not forked: the parent may hold threads and an open network.
-    with ProcessPoolExecutor(
-        n_workers, get_context("spawn"), initializer=_start_worker, initargs=(recipe, n_regions)
-    ) as pool:
-        yield from pool.map(_describe_in_worker, photos, chunksize=4)
+    with ProcessPoolExecutor(n_workers, get_context("spawn")) as pool:
+        yield from pool.map(function, items)
 
 
-class _Worker:
-    def __init__(self, recipe: Recipe, n_regions: int):
-        self._describer: Describer = open_describer(recipe)
-        self._n_regions = n_regions
-        self._cache = FeatureCache.open(self._describer.fingerprint, n_regions)
-
-    def describe(self, photo: Path) -> Path | Problem:
-        try:
-            place = self._cache.place(photo)
-            if self._cache.load(place) is None:
-                self._cache.store(place, describe_photo(photo, self._describer, n_regions=self._n_regions))
-        except UnreadablePhotoError as error:
-            return Problem(photo, error.reason)
-        return place
+_opened: dict[Path, Describer] = {}  # by the cache they fill: a worker process opens its describer once
 
 
-_worker: _Worker
+def _describe_chunk(work: _Work, photos: Sequence[Path]) -> list[Path | Problem]:
+    """In a worker process."""
+    if work.cache.folder not in _opened:
+        cv2.setNumThreads(1)
+        threadpool_limits(1, user_api="blas")  # every core has a worker of its own
+        _opened[work.cache.folder] = open_describer(work.recipe)
+    return [_describe(photo, _opened[work.cache.folder], work) for photo in photos]
 
 
-def _start_worker(recipe: Recipe, n_regions: int) -> None:
-    global _worker
-    cv2.setNumThreads(1)
-    threadpool_limits(1, user_api="blas")  # every core has a worker of its own
-    _worker = _Worker(recipe, n_regions)
-
-
-def _describe_in_worker(photo: Path) -> Path | Problem:
-    return _worker.describe(photo)
+def _describe(photo: Path, describer: Describer, work: _Work) -> Path | Problem:
+    try:
+        place = work.cache.place(photo)
+        if work.cache.load(place) is None:
+            work.cache.store(place, describe_photo(photo, describer, n_regions=work.n_regions))
+    except UnreadablePhotoError as error:
+        return Problem(photo, error.reason)
+    return place

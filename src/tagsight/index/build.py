@@ -1,7 +1,9 @@
 """Making an index, and bringing it up to date: every photo is looked at once."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,8 +11,7 @@ import numpy as np
 
 from tagsight.data.collection import Problem
 from tagsight.errors import InputError
-from tagsight.features.described import DescribedPhoto
-from tagsight.features.extract import extract
+from tagsight.features.extract import Extraction, Spread, extract
 from tagsight.files import read_bytes, write_atomically
 from tagsight.index.labels import encode_labels
 from tagsight.index.manifest import (
@@ -30,6 +31,7 @@ from tagsight.progress import Report, stay_silent
 from tagsight.storage.model_file import load_model
 from tagsight.tasks.annotate import scale_boxes
 from tagsight.trained import RegionPosterior, TrainedModel, look_at
+from tagsight.types import Array
 
 CHUNK = 1024  # photos after which a killed build goes on
 BATCH = 32  # photos the model looks at together
@@ -46,13 +48,19 @@ class Built(NamedTuple):
 
 
 def build_index(
-    model: Path, source: PhotoSource, folder: Path, *, n_workers: int | None = None, report: Report = stay_silent
+    model: Path,
+    source: PhotoSource,
+    folder: Path,
+    *,
+    n_workers: int | None = None,
+    spread: Spread | None = None,
+    report: Report = stay_silent,
 ) -> Built:
     """Make `folder` the index of the photos of `source` as the model file sees them.
 
     Photos that are in the index already, with the same size and time and under the same model, are kept as they
     are. Readers see the index as it was until the last photo is done, and then the new one. A build that was
-    killed goes on where it was; a second one at the same time is refused.
+    killed goes on where it was; a second one at the same time is refused. The work is spread as in `extract`.
     """
     trained = load_model(model)
     content = read_bytes(model)
@@ -61,15 +69,24 @@ def build_index(
         draft = _begin(folder, trained, sha256(content).hexdigest(), source.root)
         if not model_file(folder, draft).exists():
             write_atomically(model_file(folder, draft), content)
-        return _Build(folder, trained, draft, n_workers, report).run(source)
+        return _Build(folder, trained, draft, n_workers, spread, report).run(source)
 
 
 class _Build:
-    def __init__(self, folder: Path, model: TrainedModel, draft: Manifest, n_workers: int | None, report: Report):
+    def __init__(
+        self,
+        folder: Path,
+        model: TrainedModel,
+        draft: Manifest,
+        n_workers: int | None,
+        spread: Spread | None,
+        report: Report,
+    ):
         self._folder = folder
         self._model = model
         self._draft = draft
         self._n_workers = n_workers
+        self._spread = spread
         self._report = report
 
     def run(self, source: PhotoSource) -> Built:
@@ -109,13 +126,13 @@ class _Build:
                 self._model.recipe,
                 n_regions=self._model.n_regions,
                 n_workers=self._n_workers,
+                spread=self._spread,
                 on_photo=count,
             )
             problems += extraction.problems
             if not extraction.photos:
                 continue
-            hashes = [place.stem for place in extraction.places]
-            rows = list(self._look([names[path] for path in extraction.photos], files, hashes, extraction.load()))
+            rows = list(self._look(extraction, names, files))
             part = write_part(self._folder, rows)
             self._draft = self._draft._replace(
                 next_photo=self._draft.next_photo + len(rows), parts=(*self._draft.parts, part)
@@ -124,31 +141,24 @@ class _Build:
         return problems
 
     def _look(
-        self, names: list[str], files: dict[str, SeenFile], hashes: list[str], photos: Iterator[DescribedPhoto]
+        self, extraction: Extraction, names: dict[Path, str], files: dict[str, SeenFile]
     ) -> Iterator[IndexedPhoto]:
-        number = self._draft.next_photo
-        for start in range(0, len(names), BATCH):
-            batch = [next(photos) for _ in names[start : start + BATCH]]
-            for name, digest, photo, posterior in zip(
-                names[start : start + BATCH],
-                hashes[start : start + BATCH],
-                batch,
-                look_at(self._model, batch),
-                strict=True,
-            ):
-                file = files[name]
-                yield IndexedPhoto(
-                    number,
-                    name,
-                    photo.size,
-                    file.mtime_ns,
-                    file.n_bytes,
-                    digest,
-                    np.array(scale_boxes(photo)),
-                    to_levels(join_factors(posterior)),
-                    encode_labels(photo.labels),
-                )
-                number += 1
+        look = partial(_look_at_batch, self._model)
+        seen = chain.from_iterable((self._spread or map)(look, _cut(extraction, BATCH)))
+        rows = zip(extraction.photos, extraction.places, seen, strict=True)
+        for number, (path, place, one) in enumerate(rows, self._draft.next_photo):
+            file = files[names[path]]
+            yield IndexedPhoto(
+                number,
+                names[path],
+                one.size,
+                file.mtime_ns,
+                file.n_bytes,
+                place.stem,
+                one.boxes,
+                one.levels,
+                one.labels,
+            )
 
     def _commit(self) -> None:
         """Let readers see the new generation; the one before stays on disk for those who still read it."""
@@ -158,6 +168,27 @@ class _Build:
             write_manifest(self._folder, self._draft)
             remove_unused(self._folder, self._draft, *((before,) if before else ()))
         (self._folder / PENDING).unlink(missing_ok=True)
+
+
+class _Seen(NamedTuple):
+    size: tuple[int, int]
+    boxes: Array
+    levels: Array
+    labels: bytes
+
+
+def _cut(extraction: Extraction, size: int) -> Iterator[Extraction]:
+    for start in range(0, len(extraction.photos), size):
+        some = slice(start, start + size)
+        yield extraction._replace(photos=extraction.photos[some], places=extraction.places[some], problems=())
+
+
+def _look_at_batch(model: TrainedModel, extraction: Extraction) -> list[_Seen]:
+    photos = list(extraction.load())
+    return [
+        _Seen(photo.size, np.array(scale_boxes(photo)), to_levels(join_factors(posterior)), encode_labels(photo.labels))
+        for photo, posterior in zip(photos, look_at(model, photos), strict=True)
+    ]
 
 
 def join_factors(posterior: RegionPosterior) -> np.ndarray:

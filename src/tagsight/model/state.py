@@ -1,5 +1,6 @@
 """The records that sweeps carry on: the global posterior, a shard's local posterior, its summary."""
 
+from collections.abc import Sequence
 from operator import iadd
 from typing import NamedTuple
 
@@ -45,6 +46,11 @@ class Local(NamedTuple):
     assign: Array  # flat; photo i holds its (K_i, N_i) nu at assign_start[i]
     sticks: Floats  # (I, K, 2) tau, by column; 1 where a photo has no such stick
     order: Ints  # (I, K) columns in each photo's stick order
+
+
+def join_locals(parts: Sequence[Local]) -> Local:
+    """The posterior of all photos, from those of runs of photos in their order."""
+    return parts[0] if len(parts) == 1 else Local._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 class Summary(NamedTuple):

@@ -4,6 +4,8 @@ A batch keeps the posterior of its shards, by number, in a folder: `now-0`, `now
 factors are on trial, those it may have to go back to: `before-0`, `before-1`, ...
 """
 
+from collections.abc import Callable
+from itertools import count, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +15,7 @@ from safetensors.numpy import load, save
 
 from tagsight.errors import InputError
 from tagsight.files import write_atomically
-from tagsight.model.state import Local
+from tagsight.model.state import Local, join_locals
 
 
 def save_local(local: Local, path: Path) -> None:
@@ -54,6 +56,11 @@ def save_posterior(posterior: KeptPosterior, folder: Path) -> None:
 
 
 def load_posterior(folder: Path) -> KeptPosterior:
-    """What `save_posterior` wrote."""
-    before = place_before(folder)
-    return KeptPosterior(load_local(place_now(folder)), load_local(before) if before.exists() else None)
+    """What `save_posterior` wrote, or, joined, what the parts of a batch wrote by number."""
+    now = [load_local(path) for path in _list_parts(place_now, folder)]
+    before = [load_local(path) for path in _list_parts(place_before, folder)]
+    return KeptPosterior(join_locals(now), join_locals(before) if before else None)
+
+
+def _list_parts(place: Callable[[Path, int], Path], folder: Path) -> list[Path]:
+    return list(takewhile(Path.exists, (place(folder, shard) for shard in count())))

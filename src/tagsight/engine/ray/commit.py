@@ -1,0 +1,48 @@
+"""What a worker leaves on disk so that another can go on: one safetensors file, whole or not there."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from tagsight.errors import InputError
+from tagsight.files import write_atomically
+from tagsight.model.state import Local, Summary
+from tagsight.types import Array
+
+
+class Commit(NamedTuple):
+    """A worker after so many operations."""
+
+    number: int
+    local: Local
+    before: Local  # what `restore` goes back to
+    answer: Summary | None  # what the last operation gave
+
+
+def save_commit(commit: Commit, path: Path) -> None:
+    """Write the commit; `path` holds the old file or the new one at any time."""
+    arrays: dict[str, Array] = {"number": np.array(commit.number)}
+    for name in ("local", "before", "answer"):
+        record = getattr(commit, name)
+        if record is not None and not (name == "before" and record is commit.local):
+            arrays |= {f"{name}.{field}": np.asarray(value, order="C") for field, value in record._asdict().items()}
+    write_atomically(path, save(arrays))
+
+
+def load_commit(path: Path) -> Commit:
+    """The commit that `save_commit` wrote."""
+    try:
+        arrays = load(path.read_bytes())
+        local = Local(*(arrays[f"local.{field}"] for field in Local._fields))
+        before = answer = None
+        if "before.assign" in arrays:
+            before = Local(*(arrays[f"before.{field}"] for field in Local._fields))
+        if "answer.count" in arrays:
+            values = [arrays[f"answer.{field}"] for field in Summary._fields]
+            answer = Summary._make(float(value) if value.ndim == 0 else value for value in values)
+        return Commit(int(arrays["number"]), local, before or local, answer)
+    except (OSError, SafetensorError, KeyError) as problem:
+        raise InputError(f"{str(path)!r} cannot be read as a commit: {problem}; run again") from problem

@@ -1,0 +1,120 @@
+"""Training and indexing on a Ray cluster: what this machine gives; a driver that is killed or stopped goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tagsight.storage.model_file import load_model
+
+from .conftest import Trained, call
+
+ray: Any = pytest.importorskip("ray", reason="Ray is not installed (tagsight[ray])")
+
+# Ray leaves sockets and log files to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore:Tip. In future versions of Ray:FutureWarning"
+)
+RUN = [sys.executable, "-c", "from tagsight.cli.main import main; main()"]
+
+
+@pytest.fixture(scope="module")
+def address(cache: Path) -> Iterator[str]:
+    """A cluster that this process is part of."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as place:
+        ray.init(
+            "local", num_cpus=2, include_dashboard=False, object_store_memory=80 * 2**20, _temp_dir=place,
+            log_to_driver=False,
+        )  # fmt: skip
+        yield ray.get_runtime_context().gcs_address
+        ray.shutdown()
+
+
+def train(trained: Trained, model: Path, address: str, *more: str) -> subprocess.Popen[str]:
+    command = [*RUN, "train", str(trained.photos / "train"), "-o", str(model), "--free", "3", "--regions", "30"]
+    command += ["--engine", "ray", "--address", address, "--workers", "2", *more]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_position(model: Path, process: subprocess.Popen[str], known: set[Path]) -> set[Path]:
+    """Until the training has kept a new position, in any of its fits."""
+    while not (found := set(model.parent.glob(f"{model.name}.checkpoint/fits/*/0*")) - known):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.005)
+    return found
+
+
+def test_a_driver_killed_and_one_stopped_go_on_to_the_same_model(trained: Trained, address: str, tmp_path: Path):
+    whole = train(trained, tmp_path / "whole", address)
+    assert whole.wait() == 0, whole.communicate()[1]
+    broken = tmp_path / "broken"
+    known: set[Path] = set()
+    for number, code, more in ((signal.SIGKILL, -9, ()), (signal.SIGTERM, 143, ("--resume",))):
+        process = train(trained, broken, address, *more)
+        known |= wait_for_position(broken, process, known)
+        process.send_signal(number)
+        _, said = process.communicate()
+        assert process.returncode == code, said
+    assert "--resume" in said
+    assert "Traceback" not in said
+    last = train(trained, broken, address, "--resume")
+    assert last.wait() == 0, last.communicate()[1]
+    assert broken.read_bytes() == (tmp_path / "whole").read_bytes()
+    ours, theirs = load_model(broken), load_model(trained.model)
+    assert ours.training.bound == pytest.approx(theirs.training.bound, rel=1e-9)
+    assert ours.learned.state.appearance.mean == pytest.approx(theirs.learned.state.appearance.mean, abs=1e-6)
+
+
+def read_index(folder: Path) -> list[pa.Table]:
+    return [
+        pa.concat_tables(pq.read_table(path) for path in sorted((folder / "parts").glob(f"{kind}-*"))).sort_by("photo")
+        for kind in ("photos", "regions")
+    ]
+
+
+def test_an_index_is_that_of_this_machine(
+    trained: Trained, address: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for source in sorted((trained.photos / "train").glob("*.jpg"))[:6]:
+        (photos / source.name).symlink_to(source)
+    (photos / "bad.jpg").write_text("no photo")
+    assert call("index", trained.model, photos, "-o", tmp_path / "local.index", "--workers", 1).exit_code == 0
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))  # so that actors describe the photos too
+    result = call("index", trained.model, photos, "-o", tmp_path / "ray.index", "--engine", "ray")
+    assert result.exit_code == 0, result.output
+    assert "bad.jpg" in result.output
+    for ours, theirs in zip(read_index(tmp_path / "ray.index"), read_index(tmp_path / "local.index"), strict=True):
+        assert ours.equals(theirs)
+    entries = list((tmp_path / "cache").glob("features/*/*.safetensors"))
+    assert len(entries) == 6
+    for entry in entries:
+        assert entry.read_bytes() == (cache / entry.relative_to(tmp_path / "cache")).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--engine", "spark"), "engine must be one of local, ray, got 'spark'"),
+        (("--address", "auto"), "choose engine 'ray', or leave it out"),
+        (("--engine", "ray", "--memory", "2GB"), "memory is a budget of this machine"),
+    ],
+)
+def test_what_does_not_fit_is_said_before_any_work(
+    trained: Trained, tmp_path: Path, options: tuple[str, ...], said: str
+):
+    result = call("train", trained.photos / "train", "-o", tmp_path / "a.model", *options)
+    assert result.exit_code == 1
+    assert said in str(result.exception)
+    assert not list(tmp_path.iterdir())

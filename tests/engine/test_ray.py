@@ -1,0 +1,158 @@
+"""Actors of a Ray cluster give the model of this process, also when they are killed meanwhile."""
+
+import os
+import random
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tagsight import StackedIBP
+from tagsight.engine.ray.cluster import fetch, join_cluster, map_on_cluster
+from tagsight.engine.threads import ThreadBatch
+from tagsight.errors import InputError
+from tagsight.model.settings import Settings
+from tests.engine.training import FACTORS, Trained, draw_photos, train
+
+ray: Any = pytest.importorskip("ray", reason="Ray is not installed (tagsight[ray])")
+from tagsight.engine.ray.batch import RayBatch  # noqa: E402
+
+# Ray leaves sockets and log files to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore:Tip. In future versions of Ray:FutureWarning"
+)
+
+PHOTOS = draw_photos(60, D=30, noise=1.0)
+SETTINGS = Settings(FACTORS)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as place:
+        ray.init(
+            "local", num_cpus=2, include_dashboard=False, object_store_memory=80 * 2**20, _temp_dir=place,
+            log_to_driver=False,
+        )  # fmt: skip
+        yield
+        ray.shutdown()
+
+
+@pytest.fixture
+def batches(cluster: None) -> Iterator[list[RayBatch]]:
+    """Those that a test makes, to be closed."""
+    made: list[RayBatch] = []
+    yield made
+    for batch in made:
+        batch.close()
+
+
+def move(batches: list[RayBatch], folder: Path, n_actors: int, parts: list[ThreadBatch]) -> list[RayBatch]:
+    (part,) = parts
+    batches.append(RayBatch(part.shard, part.local, SETTINGS, folder, n_actors))
+    return batches[-1:]
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> Trained:
+    return train(PHOTOS, SETTINGS)
+
+
+@pytest.mark.parametrize("n_actors", [1, 2, 4])
+def test_the_model_is_that_of_this_process(
+    undisturbed: Trained, batches: list[RayBatch], tmp_path: Path, n_actors: int
+):
+    trained = train(PHOTOS, SETTINGS, combine=partial(move, batches, tmp_path, n_actors))
+    assert len(batches[0].actors) == n_actors
+    assert trained.fit.n_run == undisturbed.fit.n_run > len(undisturbed.fit.sweeps)  # a trial was abandoned
+    assert trained.fit.bound == pytest.approx(undisturbed.fit.bound, rel=1e-9)
+    ours, theirs = batches[0].local, undisturbed.locals[0]
+    assert ours.assign == pytest.approx(theirs.assign, abs=1e-6)
+    assert ours.sticks == pytest.approx(theirs.sticks, rel=1e-6)
+    assert np.array_equal(ours.order, theirs.order)
+    mean = undisturbed.fit.state.appearance.mean
+    assert trained.fit.state.appearance.mean == pytest.approx(mean, abs=1e-6)
+
+
+class Killer:
+    """Kills an actor of a batch a little after each of some sweeps."""
+
+    def __init__(self, batches: list[RayBatch], seed: int):
+        self._random = random.Random(seed)
+        self._sweeps = set(self._random.sample(range(1, 19), 5))
+        self._batches = batches
+        self._threads: list[threading.Timer] = []
+        self.killed: list[int] = []
+
+    def tell(self, sweep: Any) -> None:
+        if sweep.number in self._sweeps:
+            actor = self._random.choice(self._batches[0].actors)
+            pid = fetch(actor.__ray_call__.remote(lambda worker: os.getpid()))
+            self._threads.append(threading.Timer(self._random.uniform(0, 0.02), self._kill, [pid]))
+            self._threads[-1].start()
+
+    def _kill(self, pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+        self.killed.append(pid)
+
+    def wait(self) -> None:
+        for thread in self._threads:
+            thread.join()
+
+
+def test_actors_killed_five_times_leave_the_same_model(batches: list[RayBatch], tmp_path: Path):
+    def fit(folder: Path, on_sweep: Any) -> Trained:
+        combine = partial(move, batches, folder, 2)
+        return train(PHOTOS, SETTINGS, combine=combine, max_sweeps=20, tol=0.0, on_sweep=on_sweep)
+
+    one = fit(tmp_path / "undisturbed", lambda sweep: None)
+    local = batches[0].local
+    batches.pop().close()  # there is room for two actors at a time
+    killer = Killer(batches, seed=0)
+    other = fit(tmp_path / "disturbed", killer.tell)
+    killer.wait()
+    assert len(killer.killed) == 5
+    assert len(set(killer.killed)) > 2  # others came after them
+    assert [sweep.bound for sweep in other.fit.sweeps] == [sweep.bound for sweep in one.fit.sweeps]
+    for ours, theirs in zip(batches[0].local, local, strict=True):
+        assert np.array_equal(ours, theirs)
+    assert np.array_equal(other.fit.state.appearance.mean, one.fit.state.appearance.mean)
+
+
+def test_the_estimator_takes_it_by_name(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
+    (tmp_path / "ray/abandoned").mkdir(parents=True)
+    data = {"groups": PHOTOS.groups, "edges": PHOTOS.edges.pairs}
+    ours, theirs = (
+        StackedIBP(3, 3, 2, max_sweeps=60, tol=1e-5, engine=engine, n_threads=2).fit(PHOTOS.X, PHOTOS.tags, **data)
+        for engine in ("ray", "local")
+    )
+    assert ours.bound_ == pytest.approx(theirs.bound_, rel=1e-9)
+    assert ours.assign_ == pytest.approx(theirs.assign_, abs=1e-6)
+    assert not list((tmp_path / "ray").iterdir())
+
+
+def test_a_map_keeps_the_order_and_the_errors(cluster: None):
+    assert list(map_on_cluster(abs, range(-20, 0))) == list(range(20, 0, -1))
+    with pytest.raises(InputError, match="no -3"):
+        list(map_on_cluster(refuse, [1, -3]))
+
+
+def refuse(number: int) -> int:
+    if number < 0:
+        raise InputError(f"no {number}")
+    return number
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:x", "auto", "ray://127.0.0.1:1"])
+def test_no_cluster_is_one_sentence(address: str):
+    if ray.is_initialized():
+        ray.shutdown()
+    with pytest.raises(InputError, match=f"no Ray cluster can be joined at '{address}'"), join_cluster(address):
+        pass

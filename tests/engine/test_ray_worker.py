@@ -1,0 +1,138 @@
+"""A worker that dies at any moment is followed by one that answers as if nothing had happened."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tagsight.engine.ray.commit import Commit, load_commit, save_commit
+from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, prepare_worker
+from tagsight.engine.threads import ThreadBatch
+from tagsight.errors import InputError, TagsightError
+from tagsight.model.settings import Settings, plan_sticks
+from tagsight.model.start import STARTS, blank_globals, start_local
+from tagsight.model.state import Globals, Summary
+from tests.engine.training import FACTORS, draw_photos, make_shards
+
+SETTINGS = Settings(FACTORS)
+PHOTOS = draw_photos(12)
+SHARD = make_shards(PHOTOS, SETTINGS, 1)[0]
+LOCAL = start_local(SHARD, STARTS["random"]([SHARD], FACTORS, 0), np.ones(3), plan_sticks(SETTINGS))
+NUMBER = 2 * COMMIT_EVERY + 3
+
+
+def state(number: int) -> Globals:
+    blank = blank_globals(SETTINGS, PHOTOS.X.shape[1])
+    blank.appearance.mean[:] = np.random.default_rng(number).standard_normal(blank.appearance.mean.shape)
+    return blank
+
+
+# Remembered before a commit, restored after it.
+OPERATIONS = [Operation("step", state(number)) for number in range(NUMBER)]
+OPERATIONS[COMMIT_EVERY - 3] = Operation("clear_free")
+OPERATIONS[COMMIT_EVERY + 2] = Operation("restore")
+
+
+def open_worker(folder: Path) -> ShardWorker:
+    return ShardWorker(folder, SETTINGS, lambda operation: operation)
+
+
+def journal(number: int) -> Journal:
+    """What the driver sends with operation `number`."""
+    base = (number - 1) // COMMIT_EVERY * COMMIT_EVERY
+    return Journal(base, OPERATIONS[base:number])
+
+
+def perform_all() -> tuple[list[Summary | None], ThreadBatch]:
+    batch = ThreadBatch(SHARD, LOCAL, SETTINGS, map)
+    answers: list[Summary | None] = []
+    for operation in OPERATIONS:
+        if operation.state:
+            answers.append(batch.step(operation.state))
+        else:
+            answers.append(getattr(batch, operation.name)())
+    return answers, batch
+
+
+def assert_same(ours: Iterable[Any] | None, theirs: Iterable[Any] | None) -> None:
+    assert (ours is None) == (theirs is None)
+    for a, b in zip(ours or (), theirs or (), strict=True):
+        assert np.array_equal(a, b)
+        assert isinstance(a, np.ndarray) == isinstance(b, np.ndarray)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    prepare_worker(tmp_path, SHARD, LOCAL)
+    return tmp_path
+
+
+@pytest.mark.parametrize("lost", [set(), {1}, {COMMIT_EVERY}, {COMMIT_EVERY - 1, NUMBER}, set(range(1, NUMBER + 1))])
+def test_answers_are_those_of_an_undisturbed_worker(folder: Path, lost: set[int]):
+    """Where an answer is lost with its worker, the next one is asked the same."""
+    expected, batch = perform_all()
+    worker = open_worker(folder)
+    for number, answer in enumerate(expected, 1):
+        if number in lost:
+            worker.perform(journal(number))
+            worker = open_worker(folder)
+        assert_same(worker.perform(journal(number)), answer)
+    assert_same(worker.local(journal(NUMBER)), batch.local)
+
+
+def test_what_is_done_is_not_done_again(folder: Path):
+    worker = open_worker(folder)
+    first = worker.perform(journal(3))
+    before = worker.local(journal(3))
+    assert_same(worker.perform(journal(3)), first)
+    assert_same(worker.local(journal(3)), before)
+
+
+def test_questions_reach_the_posterior_they_are_about(folder: Path):
+    """Also when the worker came back since: they carry the journal too."""
+    _, batch = perform_all()
+    ours, theirs = open_worker(folder), ThreadBatch(SHARD, batch.local, SETTINGS, map)
+    whole = Journal(0, OPERATIONS)
+    assert_same(ours.summarise(whole, state(99)), theirs.summarise(state(99)))
+    ours = open_worker(folder)
+    assert_same(ours.sample_residuals(whole, state(99), 5, 3), theirs.sample_residuals(state(99), 5, 3))
+
+
+def test_commits_come_every_so_often(folder: Path):
+    worker = open_worker(folder)
+    found: list[int] = []
+    for number in range(1, NUMBER + 1):
+        worker.perform(journal(number))
+        found.append(load_commit(folder / "commit.safetensors").number)
+    assert found == [number // COMMIT_EVERY * COMMIT_EVERY for number in range(1, NUMBER + 1)]
+
+
+def test_a_gap_in_the_journal_is_refused(folder: Path):
+    worker = open_worker(folder)
+    worker.perform(journal(3))
+    for wrong in (journal(COMMIT_EVERY + 1), journal(2)):
+        with pytest.raises(TagsightError, match="stands at operation 3"):
+            worker.perform(wrong)
+
+
+def test_a_commit_keeps_every_bit(tmp_path: Path):
+    answers, batch = perform_all()
+    path = tmp_path / "commit"
+    for before in (batch.local, LOCAL):
+        for answer in (answers[0], None):
+            save_commit(Commit(7, batch.local, before, answer), path)
+            number, *records = load_commit(path)
+            assert number == 7
+            for ours, theirs in zip(records, (batch.local, before, answer), strict=True):
+                assert_same(ours, theirs)
+
+
+def test_a_damaged_commit_is_one_sentence(tmp_path: Path):
+    path = tmp_path / "commit"
+    with pytest.raises(InputError, match="cannot be read as a commit"):
+        load_commit(path)
+    path.write_bytes(b"no")
+    with pytest.raises(InputError, match="cannot be read as a commit"):
+        load_commit(path)
