@@ -71,7 +71,7 @@ def undisturbed() -> Trained:
     return train(PHOTOS, SETTINGS)
 
 
-@pytest.mark.parametrize("n_actors", [1, 2, 4])
+@pytest.mark.parametrize("n_actors", [1, 2, 3, 4])
 def test_the_model_is_that_of_this_process(
     undisturbed: Trained, batches: list[RayBatch], tmp_path: Path, n_actors: int
 ):
