@@ -5,7 +5,9 @@
 80 regions a photo, D = 256, aPascal's factors, both fields on. Every run is a process of its own, so that its peak
 memory is its own. That of Ray is the driver's and the actors' together; the driver's features are a memory map, whose
 pages count though the system may take them back. 100,000 photos are 8 GB of features: for Ray the folder of temporary
-files ($TMPDIR) needs twice that, and the machine as much memory. Runs of other engines, sizes and machines stay in results/scaling.json. The GPU is measured by benchmarks/gpu.py;
+files ($TMPDIR) needs twice that, and the machine as much memory.
+
+Runs of other engines, sizes and machines stay in results/scaling.json. The GPU is measured by benchmarks/gpu.py;
 benchmarks/scaling_page.py draws all of them.
 """
 
