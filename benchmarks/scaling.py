@@ -1,11 +1,12 @@
 """Time and memory of a sweep against the number of photos, for threads and for Ray actors.
 
-    python benchmarks/scaling.py [--engines local ray] [--sizes 1000 10000 100000] [--scratch DIR]
+    python benchmarks/scaling.py [--engines local ray] [--sizes 1000 10000 100000]
 
 80 regions a photo, D = 256, aPascal's factors, both fields on. Every run is a process of its own, so that its peak
 memory is its own. That of Ray is the driver's and the actors' together; the driver's features are a memory map, whose
-pages count though the system may take them back.
-100,000 photos are 8 GB of features: for Ray the scratch folder needs twice that, and the machine as much memory.
+pages count though the system may take them back. 100,000 photos are 8 GB of features: for Ray the folder of temporary
+files ($TMPDIR) needs twice that, and the machine as much memory.
+
 Runs of other engines, sizes and machines stay in results/scaling.json. The GPU is measured by benchmarks/gpu.py;
 benchmarks/scaling_page.py draws all of them.
 """
@@ -60,14 +61,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument("--sizes", nargs="+", type=int, default=[1000, 10_000, 100_000], help="photos")
     parser.add_argument("--sweeps", type=int, default=6)
-    parser.add_argument("--scratch", type=Path, help="folder for features")
     parser.add_argument("--one", choices=ENGINES, help=argparse.SUPPRESS)
+    parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def run_apart(engine: str, photos: int, options: argparse.Namespace) -> dict[str, Any]:
     command = [sys.executable, __file__, "--one", engine, "--sizes", str(photos), "--sweeps", str(options.sweeps)]
-    with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
+    with tempfile.TemporaryDirectory() as scratch:
         environment = {**os.environ, "TAGSIGHT_CACHE": str(Path(scratch, "cache"))}
         command += ["--scratch", scratch]
         run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)

@@ -161,6 +161,8 @@ class StackedIBP(BaseEstimator):
         settings = self._settings()
         check_device(self.device)
         check_engine(self.engine, self.device)
+        if self.engine == "ray" and self.n_batches > 1:
+            raise InputError(f"engine 'ray' visits all photos at once: n_batches must be 1, got {self.n_batches}")
         X = check_features(validate_data(self, X, dtype=FLOATS, ensure_all_finite=False))
         groups_, tags_ = self._photos(X, tags, groups, settings.factors)
         allowed = _allow_free(tags_, settings.factors)

@@ -68,6 +68,11 @@ def test_without_ray_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch):
         StackedIBP(1, 0, 1, engine="ray").fit(np.ones((2, 3)), np.ones((2, 1)))
 
 
+def test_actors_visit_all_photos_at_once():
+    with pytest.raises(InputError, match="n_batches must be 1, got 2"):
+        StackedIBP(1, 0, 1, engine="ray", n_batches=2).fit(np.ones((2, 3)), np.ones((2, 1)))
+
+
 def test_actors_have_no_gpu():
     with pytest.raises(InputError, match="engine 'ray' sweeps on processors: choose device 'cpu' instead of 'cuda'"):
         check_engine("ray", "cuda")

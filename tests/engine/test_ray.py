@@ -14,13 +14,20 @@ import numpy as np
 import pytest
 
 from tagsight import StackedIBP
+from tagsight.engine.learn import Lesson, learn
 from tagsight.engine.ray.cluster import fetch, join_cluster, map_on_cluster
 from tagsight.engine.threads import ThreadBatch
-from tagsight.errors import InputError
-from tagsight.model.settings import Settings
-from tests.engine.training import FACTORS, Trained, draw_photos, train
+from tagsight.errors import InputError, StoppedError, TagsightError
+from tagsight.model.fields import correlate_tags
+from tagsight.model.fit import Loop, Position, Sweep
+from tagsight.model.settings import Settings, plan_sticks
+from tagsight.model.start import STARTS, start_local
+from tagsight.stopping import Stop
+from tagsight.storage.checkpoint import FitCheckpoint
+from tests.engine.training import FACTORS, Trained, draw_photos, make_shards, train
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed (tagsight[ray])")
+from tagsight.engine.ray import batch as batch_module  # noqa: E402
 from tagsight.engine.ray.batch import RayBatch  # noqa: E402
 
 # Ray leaves sockets and log files to the garbage collector.
@@ -64,7 +71,7 @@ def undisturbed() -> Trained:
     return train(PHOTOS, SETTINGS)
 
 
-@pytest.mark.parametrize("n_actors", [1, 2, 4])
+@pytest.mark.parametrize("n_actors", [1, 2, 3, 4])
 def test_the_model_is_that_of_this_process(
     undisturbed: Trained, batches: list[RayBatch], tmp_path: Path, n_actors: int
 ):
@@ -136,6 +143,45 @@ def test_the_estimator_takes_it_by_name(cluster: None, tmp_path: Path, monkeypat
     assert ours.bound_ == pytest.approx(theirs.bound_, rel=1e-9)
     assert ours.assign_ == pytest.approx(theirs.assign_, abs=1e-6)
     assert not list((tmp_path / "ray").iterdir())
+
+
+@pytest.mark.parametrize("on_trial", [False, True])
+@pytest.mark.parametrize("engines", [("ray", "local"), ("local", "ray")], ids="-".join)
+def test_one_engine_goes_on_from_the_checkpoint_of_the_other(
+    cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engines: tuple[str, str], on_trial: bool
+):
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
+    (shard,) = make_shards(PHOTOS, SETTINGS, 1)
+    lesson = Lesson(PHOTOS.X.shape[1], SETTINGS, Loop(60, 1e-6), correlate_tags(PHOTOS.tags, FACTORS.free))
+    positions: list[Position] = []
+    whole, _ = learn([shard], lesson._replace(loop=Loop(60, 1e-6, on_position=positions.append)), n_threads=1)
+    last = max(at.n_run for at in positions if at.on_trial == on_trial and len(at.sweeps) > 1) - 1
+    stop = Stop()
+
+    def stop_there(sweep: Sweep) -> None:
+        if sweep.number == last:
+            stop.asked = signal.SIGTERM
+
+    stopped = lesson._replace(loop=Loop(60, 1e-6, on_sweep=stop_there))
+    kept = tmp_path / "kept"
+    with pytest.raises(StoppedError):
+        learn([shard], stopped, engine=engines[0], n_threads=2, checkpoint=FitCheckpoint(kept, stop))
+    fit, _ = learn([shard], lesson, engine=engines[1], n_threads=2, checkpoint=FitCheckpoint(kept, Stop()))
+    assert fit.n_run == whole.n_run
+    assert fit.bound == pytest.approx(whole.bound, rel=1e-9)
+    assert fit.state.appearance.mean == pytest.approx(whole.state.appearance.mean, abs=1e-6)
+
+
+def test_a_folder_that_an_actor_does_not_see_is_one_sentence(
+    batches: list[RayBatch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(batch_module, "prepare_worker", lambda *_: None)
+    (shard,) = make_shards(PHOTOS, SETTINGS, 1)
+    plan = plan_sticks(SETTINGS)
+    local = start_local(shard, STARTS["tags"]([shard], FACTORS, 0), np.ones(plan.n_sequences), plan)
+    batches.append(RayBatch(shard, local, SETTINGS, tmp_path, 1))
+    with pytest.raises(TagsightError, match=r"^the Ray cluster failed: .*every machine must see its folder$"):
+        batches[0].local  # noqa: B018
 
 
 def test_a_map_keeps_the_order_and_the_errors(cluster: None):

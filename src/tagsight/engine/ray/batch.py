@@ -83,14 +83,13 @@ class RayBatch:
         self.shard = shard
         n_photos = shard.layout.n_photos
         n_actors = min(n_actors, n_photos) if n_actors else min(count_processors(), -(-n_photos // BLOCK))
-        self._place = _reserve(n_actors)
         self._home: Local | None = None
         self._journal = Journal(0, [])
-        self.actors: list[Any] = []
         locals_, befores = (cut_local(one, shard.layout, n_actors) for one in (local, before or local))
         for number, part in enumerate(cut_shard(shard, n_actors)):
             prepare_worker(folder / str(number), part, locals_[number], befores[number] if before else None)
-            self.actors.append(_start(self._place, number, folder / str(number), settings))
+        self._place = _reserve(n_actors)
+        self.actors = [_start(self._place, number, folder / str(number), settings) for number in range(n_actors)]
 
     @property
     def local(self) -> Local:

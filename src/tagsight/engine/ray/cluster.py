@@ -72,7 +72,8 @@ def fetch(references: Any) -> Any:
     except RayTaskError as problem:
         raise problem.cause from problem
     except RayError as problem:
-        raise TagsightError(f"the Ray cluster failed: {_first_line(problem)}") from problem
+        *_, last = str(problem).strip().splitlines()  # of a traceback the error itself
+        raise TagsightError(f"the Ray cluster failed: {last.strip()}") from problem
 
 
 def map_on_cluster(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:

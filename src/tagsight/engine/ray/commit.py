@@ -45,4 +45,6 @@ def load_commit(path: Path) -> Commit:
             answer = Summary._make(float(value) if value.ndim == 0 else value for value in values)
         return Commit(int(arrays["number"]), local, before or local, answer)
     except (OSError, SafetensorError, KeyError) as problem:
-        raise InputError(f"{str(path)!r} cannot be read as a commit: {problem}; run again") from problem
+        raise InputError(
+            f"{str(path)!r} cannot be read as a commit: {problem}; every machine must see its folder"
+        ) from problem
