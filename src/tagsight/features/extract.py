@@ -1,6 +1,7 @@
 """Descriptions of many photos: on all cores, cached as they come, bad photos reported and passed over."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -121,6 +122,7 @@ _worker: _Worker
 
 def _start_worker(recipe: Recipe, n_regions: int) -> None:
     global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     cv2.setNumThreads(1)
     threadpool_limits(1, user_api="blas")  # every core has a worker of its own
     _worker = _Worker(recipe, n_regions)
