@@ -84,6 +84,8 @@ def test_the_case_has_all_kinds_of_stages(positions: list[Position]) -> None:
     ends = [(here, then) for here, then in pairwise(positions) if then.stage > here.stage]
     assert [then.stage for _, then in ends] == list(range(FIRST + 1, LAST + 1))
     assert [then.best is not None and then.best.state is here.state for here, then in ends] == [True, True, False]
+    first_bound = ends[0][0].sweeps[-1].bound.total
+    assert all(p.first_bound == first_bound for p in positions if p.stage > FIRST)  # decides on the last stage
 
 
 @pytest.mark.parametrize("learner", [learn_in_memory, learn_in_batches, learn_on_disk])
