@@ -141,7 +141,7 @@ def test_killed_between_checkpoints_it_repeats_some_sweeps(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("start", ["tags", "kmeans", "random"])
 def test_shards_on_disk_give_the_bits_of_one_in_memory(tmp_path: Path, start: str) -> None:
-    lesson = make_lesson(Loop(60, 1e-6), start)
+    lesson = make_lesson(Loop(120, 1e-5), start)
     assert to_bytes(learn_on_disk(lesson, None, tmp_path / "a"), tmp_path) == to_bytes(
         learn_in_memory(lesson, None, tmp_path / "b"), tmp_path
     )
