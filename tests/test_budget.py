@@ -15,7 +15,7 @@ FEATURES = "130MB"
 def measure(repository: Path) -> Any:
     def run(kind: str, budget: int) -> dict[str, Any]:
         command = [sys.executable, str(repository / "benchmarks/memory.py"), "--only", kind, "--features", FEATURES]
-        command += ["--sweeps", "6", "--budget", f"{budget // 10**6}MB"]
+        command += ["--sweeps", "4", "--budget", f"{budget // 10**6}MB"]
         return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
     return run

@@ -31,6 +31,7 @@ def flatten(value: Any) -> list[bytes]:
 def test_a_budget_does_not_change_a_bit(world: World, options: FitOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of one block of photos: the last of fewer photos, and neither of two thirds of the photos."""
     monkeypatch.setattr(photo_runs, "ALIGN", 64)
+    monkeypatch.setattr(fitting, "MAX_SWEEPS", 25)
     held = fit_photos(world.photos, world.tags, options)
     seen: list[int] = []
 

@@ -84,6 +84,8 @@ def test_the_case_has_all_kinds_of_stages(positions: list[Position]) -> None:
     ends = [(here, then) for here, then in pairwise(positions) if then.stage > here.stage]
     assert [then.stage for _, then in ends] == list(range(FIRST + 1, LAST + 1))
     assert [then.best is not None and then.best.state is here.state for here, then in ends] == [True, True, False]
+    first_bound = ends[0][0].sweeps[-1].bound.total
+    assert all(p.first_bound == first_bound for p in positions if p.stage > FIRST)  # decides on the last stage
 
 
 @pytest.mark.parametrize("learner", [learn_in_memory, learn_in_batches, learn_on_disk])
@@ -139,7 +141,7 @@ def test_killed_between_checkpoints_it_repeats_some_sweeps(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("start", ["tags", "kmeans", "random"])
 def test_shards_on_disk_give_the_bits_of_one_in_memory(tmp_path: Path, start: str) -> None:
-    lesson = make_lesson(Loop(60, 1e-6), start)
+    lesson = make_lesson(Loop(120, 1e-5), start)
     assert to_bytes(learn_on_disk(lesson, None, tmp_path / "a"), tmp_path) == to_bytes(
         learn_in_memory(lesson, None, tmp_path / "b"), tmp_path
     )

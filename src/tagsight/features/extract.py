@@ -5,6 +5,7 @@ cache appears whole or not at all, so the entries themselves tell what is done.
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -131,8 +132,9 @@ def _describe_all(
 
 
 def _map_in_processes(n_workers: int, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-    # Spawned, not forked: the parent may hold threads and an open network.
-    with ProcessPoolExecutor(n_workers, get_context("spawn")) as pool:
+    # Spawned, not forked: the parent may hold threads and an open network. Ctrl-C reaches all; the parent decides.
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(n_workers, get_context("spawn"), initializer=signal.signal, initargs=ignore) as pool:
         yield from pool.map(function, items)
 
 
