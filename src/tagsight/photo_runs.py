@@ -34,8 +34,8 @@ from tagsight.types import Array, Floats, Ints
 ALIGN = 4 * BLOCK  # photos; a run has a multiple of it
 GRAPH = 430  # bytes a region, of edges, of the layout and on the way to it
 ICA_COPIES = 40  # bytes a number of the sample
-PER_REGION = 128  # bytes
-BAGS = 4  # objects of a photo, background among them, at most on average
+PER_REGION = 72  # bytes
+BAGS = 3  # objects of a photo, background among them
 SPARE = 32 * 10**6  # bytes
 
 

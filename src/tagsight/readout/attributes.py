@@ -56,8 +56,8 @@ class Described(NamedTuple):
 class Places(NamedTuple):
     """Where regions are, and what: photo after photo."""
 
-    photo: Ints  # (N,)
-    label: Ints  # (N,) 0 background, 1.. objects
+    photo: Array  # (N,)
+    label: Array  # (N,) 0 background, 1.. objects
     area: Floats  # (N,) share of the photo
 
 
@@ -66,19 +66,20 @@ class LabelledBags:
 
     def __init__(self, rows: Rows, places: Places):
         self._rows = rows
-        self._order = np.lexsort((places.label, places.photo))
-        pairs = np.stack([places.photo[self._order], places.label[self._order]], axis=1)
-        owner, first = np.unique(pairs, axis=0, return_index=True)
-        self.photo, self.label = owner.T
-        self._first = np.append(first, len(pairs))
-        area = places.area[self._order]
-        self._share = area / np.repeat(np.add.reduceat(area, first), np.diff(self._first))
+        n_labels = int(places.label.max()) + 1
+        key = places.photo.astype(np.int64) * n_labels + places.label
+        self._order = np.argsort(key, kind="stable")
+        owner, first = np.unique(key[self._order], return_index=True)
+        self.photo, self.label = np.divmod(owner, n_labels)
+        self._first = np.append(first, len(key))
+        del key
+        self._share = places.area[self._order].astype(np.float32)
+        self._share /= np.repeat(np.add.reduceat(self._share, first), np.diff(self._first))
 
     def __iter__(self) -> Iterator[Bags]:
         for here, X in number_blocks(self._rows):
             start, stop = np.searchsorted(self._first, [here.start, here.stop])
-            share = self._share[here].astype(np.float32)
-            yield Bags(X[self._order[here] - here.start], share, self._first[start : stop + 1] - here.start)
+            yield Bags(X[self._order[here] - here.start], self._share[here], self._first[start : stop + 1] - here.start)
 
 
 def learn_attributes(rows: Rows, places: Places, tags: Tags) -> AttributeReader:

@@ -14,7 +14,7 @@ from tagsight.readout.locate import Candidates, find_candidates, join_candidates
 from tagsight.readout.regions import Regions, pool_photo
 from tagsight.readout.regression import Linear, OneHot, Scaling, fit_softmax
 from tagsight.readout.rows import Rows, gather_rows, measure_rows
-from tagsight.types import Array, Floats, Ints
+from tagsight.types import Array, Floats
 
 STRENGTH = 0.02  # of the reader of objects, on features of unit spread
 
@@ -86,7 +86,7 @@ def _find(course: Course, cue: Linear, tags: Tags, kinship: Kinship) -> Iterator
         yield find_candidates(regions, cue, log_odds, objects, kinship)
 
 
-def _read_objects(course: Course, labels: Ints, area: Floats, tags: Tags) -> Linear:
+def _read_objects(course: Course, labels: Array, area: Floats, tags: Tags) -> Linear:
     """A region counts by its area."""
     rows = course.directions
     mean, deviation = measure_rows(rows)

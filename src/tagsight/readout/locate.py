@@ -8,7 +8,7 @@ import numpy as np
 from tagsight.readout.kinship import Kinship, spread_scores
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
-from tagsight.types import Array, Floats, Ints
+from tagsight.types import Array, Floats
 
 TRUST = 0.2  # weight of the model's log-odds, which count correlated features many times, beside the cue's
 SURE = 40.0  # log-odds beyond this say no more
@@ -19,9 +19,9 @@ class Candidates(NamedTuple):
     """The tagged object that each region is most likely part of, if it is part of any."""
 
     score: Floats  # (N,) -inf where the photo has no tag
-    which: Ints  # (N,) 1.. objects
+    which: Array  # (N,) int32, 1.. objects
     area: Floats  # (N,) share of the photo
-    photo: Ints  # (N,)
+    photo: Array  # (N,) int32
 
 
 def find_candidates(regions: Regions, cue: Linear, log_odds: Array, objects: Array, kinship: Kinship) -> Candidates:
@@ -30,7 +30,7 @@ def find_candidates(regions: Regions, cue: Linear, log_odds: Array, objects: Arr
     The score of an object is the cue's and, as `log_odds` (N, K_o), the model's together, shared among kin.
     """
     n = len(regions.X)
-    found = Candidates(np.empty(n), np.zeros(n, np.int64), np.empty(n), np.zeros(n, np.int64))
+    found = Candidates(np.empty(n), np.zeros(n, np.int32), np.empty(n), np.zeros(n, np.int32))
     for i, ((rows, area, strengths), tagged) in enumerate(zip(regions.each_photo(), objects.astype(bool), strict=True)):
         evidence = cue.score(strengths) + TRUST * np.clip(log_odds[rows], -SURE, SURE)
         settled = spread_scores(evidence, regions.X[rows], area, kinship)
@@ -44,12 +44,12 @@ def find_candidates(regions: Regions, cue: Linear, log_odds: Array, objects: Arr
 
 def join_candidates(parts: Sequence[Candidates]) -> Candidates:
     """Candidates of one run of photos after the other, photos counted on."""
-    first = np.cumsum([0, *(part.photo.max(initial=-1) + 1 for part in parts)])
+    first = np.cumsum([0, *(part.photo.max(initial=-1) + 1 for part in parts)]).astype(np.int32)
     counted = [part._replace(photo=part.photo + start) for part, start in zip(parts, first, strict=False)]
     return Candidates._make(np.concatenate(arrays) for arrays in zip(*counted, strict=True))
 
 
-def locate_objects(candidates: Candidates) -> Ints:
+def locate_objects(candidates: Candidates) -> Array:
     """(N,) 0 background, 1.. objects: a candidate is nothing on the low side of the cut that parts all scores best."""
     score, which, *_ = candidates
     tagged = np.isfinite(score)

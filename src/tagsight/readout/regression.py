@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 
 from tagsight.readout.rows import Rows, number_blocks
-from tagsight.types import Array, Floats, Ints
+from tagsight.types import Array, Floats
 
 SINGLE, DOUBLE = 6e-8, 2.2e-9  # relative steps of the cost below which a descent has ended
 
@@ -31,7 +31,7 @@ class Linear(NamedTuple):
 class OneHot:
     """Rows of the unit matrix, made when asked for."""
 
-    def __init__(self, labels: Ints, n_classes: int):
+    def __init__(self, labels: Array, n_classes: int):
         self._labels = labels
         self.shape = (len(labels), n_classes)
 
