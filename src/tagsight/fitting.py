@@ -16,14 +16,24 @@ from tagsight.engine.devices import Where
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos
 from tagsight.engine.learn import Lesson
 from tagsight.errors import InputError
-from tagsight.features.codebook import Projection, learn_projection
+from tagsight.features.codebook import Projection, learn_projection, learn_standard_projection
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views, learn_views, see_directions
 from tagsight.memory import leave_room
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Loop
 from tagsight.model.settings import Factors, Settings
-from tagsight.photo_runs import Chosen, HeldRuns, PhotoRuns, Run, RunRows, Space, StoredRuns, plan_length
+from tagsight.photo_runs import (
+    Chosen,
+    HeldRuns,
+    PhotoRuns,
+    Run,
+    RunRows,
+    Space,
+    StoredRuns,
+    plan_length,
+    standardise_blocks,
+)
 from tagsight.progress import Report, stay_silent
 from tagsight.readout.learn import Readout, learn_readout
 from tagsight.readout.read import read_regions
@@ -154,7 +164,7 @@ def _fit_photos(lot: _Lot, desk: _Desk) -> Fitted:
     spots = merge_spots(
         [find_spots(odds, run.stacked.groups, run.here.start) for run, odds in _look(runs, taught.learned, allowed)]
     )
-    return Fitted(*space, taught.learned, readout, objects, attributes, spots, taught.bound)
+    return Fitted(space.views, space.projection, taught.learned, readout, objects, attributes, spots, taught.bound)
 
 
 def _learn_space(lot: _Lot, options: FitOptions) -> Space:
@@ -169,7 +179,10 @@ def _learn_space(lot: _Lot, options: FitOptions) -> Space:
         )
     sample = np.concatenate([photo.features[rng.random(len(photo.features)) < share] for photo in lot.photos])
     views = learn_views(first.blocks, sample)
-    return Space(views, learn_projection(see_directions(sample, views), min(LENGTH, sample.shape[1])))
+    length = min(LENGTH, sample.shape[1])
+    return Space(
+        views, learn_projection(see_directions(sample, views), length), learn_standard_projection(sample, length)
+    )
 
 
 def _plan_runs(lot: _Lot, space: Space, desk: _Desk) -> _Desk:
@@ -249,6 +262,13 @@ class _Course(NamedTuple):
     @property
     def directions(self) -> RunRows:
         return RunRows(self.runs, self.n_regions, self.space.length)
+
+    @property
+    def standard(self) -> Projection:
+        return self.space.standard
+
+    def standardised(self) -> Iterator[Array]:
+        return standardise_blocks(self.runs, self.space.standard)
 
     def regions(self) -> Iterator[Regions]:
         for run in self.runs:

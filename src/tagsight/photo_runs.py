@@ -15,7 +15,7 @@ from safetensors.numpy import save
 
 from tagsight.engine.devices import Where
 from tagsight.engine.learn import Lesson, learn, learn_stored
-from tagsight.features.codebook import Projection
+from tagsight.features.codebook import Projection, project
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views
 from tagsight.files import write_atomically
@@ -43,7 +43,8 @@ class Space(NamedTuple):
     """How a region's vector becomes the model's."""
 
     views: Views
-    projection: Projection
+    projection: Projection  # of directions
+    standard: Projection  # of vectors as they were described: what class activation sees
 
     @property
     def length(self) -> int:
@@ -82,7 +83,7 @@ class HeldRuns:
     shelf = None
 
     def __init__(self, photos: Sequence[DescribedPhoto], space: Space):
-        self._run = Run(slice(0, len(photos)), photos, stack_photos(photos, *space))
+        self._run = Run(slice(0, len(photos)), photos, stack_photos(photos, space.views, space.projection))
 
     def __iter__(self) -> Iterator[Run]:
         yield self._run
@@ -135,7 +136,7 @@ class StoredRuns:
         X = self._buffer[: 4 * sizes.sum() * space.length].view(np.float32).reshape(-1, space.length)
         first, pairs, weights = 0, list[Array](), list[Floats]()
         for photo in photos:
-            X[first : first + len(photo.features)] = embed(photo.features, *space)
+            X[first : first + len(photo.features)] = embed(photo.features, space.views, space.projection)
             pairs.append(photo.edges.astype(np.int64) + first)
             weights.append(photo.edge_weights)
             first += len(photo.features)
@@ -170,6 +171,14 @@ class RunRows:
             X, groups, _ = run.stacked
             ends = np.searchsorted(groups, np.arange(ALIGN, len(run.photos), ALIGN))
             yield from np.split(X, ends)
+
+
+def standardise_blocks(runs: PhotoRuns, standard: Projection) -> Iterator[Array]:
+    """Vectors of all regions projected by `standard`, in blocks of ALIGN photos."""
+    for run in runs:
+        for first in range(0, len(run.photos), ALIGN):
+            photos = run.photos[first : first + ALIGN]
+            yield np.concatenate([project(photo.features.astype(np.float32), standard) for photo in photos])
 
 
 class Chosen(Sequence[DescribedPhoto]):

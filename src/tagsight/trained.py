@@ -1,23 +1,27 @@
 """A trained model: all that is needed to say something of a new photo."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import softmax
 
 from tagsight.calibration import Calibration
-from tagsight.data.vocabulary import Vocabulary
-from tagsight.engine.inference import Learned, NewPhotos, infer_photos
+from tagsight.data.vocabulary import Tags, Vocabulary
+from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
 from tagsight.features.codebook import Projection, project
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.describer import Recipe
 from tagsight.features.views import Views, see_directions
 from tagsight.model.layout import Edges
+from tagsight.readout.adapt import adapt_readout
 from tagsight.readout.learn import Readout
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
 from tagsight.types import Array, Floats, Ints
+
+SWEEPS, SETTLED = 200, 1e-6  # at most, and relative change of the bound, where a model learns from new photos
 
 
 class Exemplar(NamedTuple):
@@ -102,18 +106,27 @@ class Sight(Protocol):
         ...
 
 
-def look_at(model: Sight, photos: Sequence[DescribedPhoto]) -> list[RegionPosterior]:
-    """Posteriors of the regions of each photo, tags unknown."""
+def look_at(
+    model: Sight, photos: Sequence[DescribedPhoto], allowed: Tags | None = None, *, together: bool = False
+) -> list[RegionPosterior]:
+    """Posteriors of the regions of each photo: tags unknown, or no others than those `allowed`.
+
+    `together`: model and readers learn from the photos too before they answer; they themselves stay as they are.
+    """
     factors = model.learned.settings.factors
     stacked = stack_photos(photos, model.views, model.projection)
-    allowed = np.ones((len(photos), factors.total), np.uint8)
-    seen = infer_photos(model.learned, NewPhotos(*stacked, allowed))
+    tagged = np.ones((len(photos), factors.tagged), np.uint8) if allowed is None else np.hstack(allowed)
+    new = NewPhotos(*stacked, np.hstack([tagged, np.ones((len(photos), factors.free), np.uint8)]))
+    infer = partial(infer_transductively, max_sweeps=SWEEPS, tol=SETTLED) if together else infer_photos
+    seen = infer(model.learned, new)
     log_odds = seen.log_odds[:, : factors.tagged]
     objects, attributes = np.hsplit(log_odds, [factors.objects])
     classes = np.hstack([np.zeros((len(log_odds), 1)), objects])
     ends = np.cumsum([len(photo.features) for photo in photos])[:-1]
     if model.readout:
-        reading = read_regions(Regions(photos, model.views, stacked.X), model.readout)
+        regions = Regions(photos, model.views, stacked.X)
+        readout = adapt_readout(regions, model.readout) if together else model.readout
+        reading = read_regions(regions, readout, tagged[:, : factors.objects])
         objects, classes, attributes, of_objects = reading.objects, *reading
     else:
         pairs = zip(np.split(objects, ends), np.split(attributes, ends), strict=True)

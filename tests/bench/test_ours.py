@@ -6,7 +6,8 @@ from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from tagsight.bench.ours import StackedIBPMethod
-from tests.baselines.planted import Verdict, World, draw_world, judge
+from tagsight.evaluation.method import GuidedMethod, TransductiveMethod
+from tests.baselines.planted import Verdict, World, draw_world, judge, score_location
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +41,30 @@ def test_threads_of_blas_change_nothing(whole: StackedIBPMethod, worlds: tuple[W
         again = StackedIBPMethod(n_free=4).fit(learn.photos, learn.tags, seed=0)
     one, two = (np.concatenate([seen.objects for seen in method.look(test.photos)]) for method in (whole, again))
     assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("preset", [None, "ws-mrf-sibp"])
+def test_a_photo_shows_nothing_but_what_it_may(
+    preset: str | None, whole: StackedIBPMethod, worlds: tuple[World, World]
+) -> None:
+    learn, test = worlds
+    method = whole if preset is None else StackedIBPMethod(preset=preset, n_free=4).fit(learn.photos, learn.tags)
+    assert isinstance(method, GuidedMethod)
+    for seen, objects in zip(method.look_within(test.photos, test.tags), test.tags.objects, strict=True):
+        assert set(seen.outline) <= {0, *(np.flatnonzero(objects) + 1)}
+        assert seen.objects[:, objects == 0].max() < -20
+
+
+@pytest.mark.parametrize("preset", [None, "ws-mrf-sibp"])
+def test_learning_from_the_new_photos_leaves_the_method_as_it_is(
+    preset: str | None, whole: StackedIBPMethod, worlds: tuple[World, World]
+) -> None:
+    learn, test = worlds
+    method = whole if preset is None else StackedIBPMethod(preset=preset, n_free=4).fit(learn.photos, learn.tags)
+    assert isinstance(method, TransductiveMethod)
+    before = method.look(test.photos)
+    together = method.look_together(test.photos)
+    assert score_location(together, test) >= 0.9
+    assert any((one.objects != two.objects).any() for one, two in zip(before, together, strict=True))
+    for one, two in zip(before, method.look(test.photos), strict=True):
+        assert_array_equal(one.objects, two.objects)

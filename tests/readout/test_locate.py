@@ -10,14 +10,14 @@ from tagsight.readout.kinship import Kinship
 from tagsight.readout.locate import find_candidates, join_candidates, locate_objects, part_in_two
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
-from tagsight.types import Array, Ints
+from tagsight.types import Array
 
 ALONE = Kinship(reach=0.1, flow=0.0)
 IDENTITY = Linear(np.eye(2, dtype=np.float32), np.zeros(2, np.float32))
 
 
-def locate(cue: Array, log_odds: Array, tags: Array) -> Ints:
-    """Objects of photos of four unlike regions, whose strengths are the cue's scores, one photo a run."""
+def locate(cue: Array, log_odds: Array, tags: Array, *, background: bool = True) -> Array:
+    """Objects of photos of four unlike regions, whose vectors are the activation's scores, one photo a run."""
     labels = np.array([[0, 1, 2, 3]], np.int32)
     views = Views(np.array([2]), np.ones(1), np.ones(1))
     found = []
@@ -26,7 +26,7 @@ def locate(cue: Array, log_odds: Array, tags: Array) -> Ints:
         photo = DescribedPhoto(cue[rows], labels, np.zeros((0, 2), int), np.zeros(0), (4, 1))
         regions = Regions([photo], views, np.eye(4, dtype=np.float32))
         found.append(find_candidates(regions, IDENTITY, log_odds[rows], mine[None], ALONE))
-    return locate_objects(join_candidates(found))
+    return locate_objects(join_candidates(found), np.repeat(np.arange(len(tags)), 4), background=background)
 
 
 def test_the_cut_has_the_largest_variance_between_its_sides() -> None:
@@ -59,6 +59,16 @@ def test_the_model_decides_where_the_cue_cannot_and_is_not_heard_beyond_a_bound(
 
 def test_a_photo_without_tags_is_background() -> None:
     cue = np.array([[9.0, 9.0]] * 4 + [[9.0, 9.0], [9.0, 9.0], [-9.0, -9.0], [-9.0, -9.0]])
-    located = locate(cue, np.zeros_like(cue), np.array([[0, 0], [1, 1]]))
-    assert_array_equal(located, [0, 0, 0, 0, 1, 1, 0, 0])
+    assert_array_equal(locate(cue, np.zeros_like(cue), np.array([[0, 0], [1, 0]])), [0, 0, 0, 0, 1, 1, 0, 0])
     assert not locate(cue[:4], cue[:4], np.zeros((1, 2))).any()
+
+
+def test_without_a_background_every_region_is_a_tagged_object() -> None:
+    cue = np.array([[9.0, 0.0], [0.0, 9.5], [-9.0, -8.0], [-8.0, -9.0]])
+    assert_array_equal(locate(cue, np.zeros_like(cue), np.ones((1, 2)), background=False), [1, 2, 2, 1])
+
+
+def test_a_tagged_object_has_a_region_at_least_where_it_scores_best_itself() -> None:
+    cue = np.array([[9.0, -5.0], [8.0, -3.0], [-9.0, -7.0], [-9.0, -8.0]])
+    both = np.concatenate([cue, cue])
+    assert_array_equal(locate(both, both * 0, np.array([[1, 1], [1, 0]])), [1, 2, 0, 0, 1, 1, 0, 0])

@@ -13,7 +13,7 @@ from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
 
 
-def read(*, gate: float = 5.0, bias: float = 0.0) -> Reading:
+def read(*, gate: float = 5.0, bias: float = 0.0, allowed: np.ndarray | None = None) -> Reading:
     labels = np.array([[0, 1, 2]], np.int32)
     features = np.eye(3, dtype=np.float16)
     photo = DescribedPhoto(features, labels, np.zeros((0, 2), int), np.zeros(0), (3, 1))
@@ -22,7 +22,7 @@ def read(*, gate: float = 5.0, bias: float = 0.0) -> Reading:
     cue = Linear(np.zeros((3, 2), np.float32), np.array([gate, gate], np.float32))
     attributes = Linear(np.array([[2], [-1], [0]], np.float32), np.zeros(1, np.float32))
     reader = AttributeReader(attributes, np.zeros((3, 1), np.float32))
-    return read_regions(regions, Readout(cue, objects, reader, Kinship(0.1, 0.0), 0.5, bias))
+    return read_regions(regions, Readout(cue, objects, reader, Kinship(0.1, 0.0), 0.5, bias), allowed)
 
 
 def test_each_region_is_what_its_reader_says() -> None:
@@ -42,3 +42,11 @@ def test_a_photos_doubt_lowers_objects_and_its_confidence_does_not_raise_them() 
 
 def test_the_bias_is_the_backgrounds() -> None:
     assert_allclose(read(bias=2.5).margin, read().margin - 2.5)
+
+
+def test_what_is_barred_is_nowhere_and_the_rest_is_as_before() -> None:
+    barred = read(allowed=np.array([[0, 1]]))
+    assert np.isneginf(barred.classes[:, 1]).all()
+    assert np.isneginf(barred.objects[:, 0]).all()
+    assert_allclose(barred.classes[:, [0, 2]], read().classes[:, [0, 2]])
+    assert np.isfinite(barred.attributes).all()

@@ -1,8 +1,8 @@
 """Class activation: a tag classifier on photos, read off at regions. What one would pick today.
 
 Zhou et al., "Learning deep features for discriminative localization", CVPR 2016, with photos as bags of regions
-(`readout.bags`): averaging alone asks all of a photo to look like its tag, which on these regions costs a quarter of
-the overlap. Photos with a tag and those without weigh alike. The penalty is chosen by cross-validation over photos.
+(`readout.activation`): averaging alone asks all of a photo to look like its tag, which on these regions costs a quarter
+of the overlap. The penalty is chosen by cross-validation over photos.
 
 The outline needs a threshold, and no mask may choose it. 0 is where the classifier itself is undecided, and a photo all
 of whose regions score 0 scores 0 too: a region is painted with its strongest object if that is above 0. Reported
@@ -18,8 +18,8 @@ from tagsight.baselines.choice import choose_setting
 from tagsight.baselines.pooled import learn_space, stack_bags, weigh_boxes
 from tagsight.evaluation.method import Seen, Tags
 from tagsight.features.described import DescribedPhoto
-from tagsight.readout.bags import Bags, pool_odds, pool_scores, train_pooled
-from tagsight.readout.regression import Linear
+from tagsight.readout.activation import train_activation
+from tagsight.readout.bags import pool_odds, pool_scores
 from tagsight.types import Array, Floats, Ints
 
 PENALTIES = (1e-3, 2e-4)
@@ -35,14 +35,15 @@ class ClassActivation:
         self._n_objects = tags.objects.shape[1]
         self._space = learn_space(photos, seed=seed)
         bags = stack_bags(photos, self._space)
+        d = bags.X.shape[1]
 
         def score(train: Ints, test: Ints, penalty: float) -> Array:
             rest = bags.pick(test)
-            return pool_scores(_train(bags.pick(train), truth[train], penalty).score(rest.X), rest)
+            return pool_scores(train_activation([bags.pick(train)], d, truth[train], penalty).score(rest.X), rest)
 
         choice = choose_setting(score, truth, PENALTIES, seed=seed, folds=FOLDS)
         self._scale = choice.scale
-        self._classifiers = _train(bags, truth, choice.setting)
+        self._classifiers = train_activation([bags], d, truth, choice.setting)
         return self
 
     def look(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
@@ -62,9 +63,3 @@ class ClassActivation:
         """(B, K_a) each box as a photo of its own."""
         scores = self._classifiers.score(stack_bags([photo], self._space).X)[:, self._n_objects :]
         return self._scale.columns(self._n_objects).apply(pool_odds(scores, weigh_boxes(photo, boxes)))
-
-
-def _train(bags: Bags, truth: Array, penalty: float) -> Linear:
-    positives = truth.sum(axis=0)
-    weight = np.where(truth > 0, 0.5 / np.maximum(positives, 1), 0.5 / np.maximum(len(truth) - positives, 1))
-    return train_pooled([bags], bags.X.shape[1], truth, weight, penalty)

@@ -1,11 +1,7 @@
 """What the rivals share: region vectors of comparable scale, and their averages over photos and boxes.
 
-A region's vector x is standardised, then projected on principal components V,
-
-    u = (x / s - m) V / c,        s = max(standard deviation, FLOOR times the largest),
-
-with c making the mean square length of u one. The map is affine, so the projection of an average is the average of
-the projections, and a linear score of a photo is the average of the scores of its regions.
+A region's vector is standardised and projected (`codebook.learn_standard_projection`). The map is affine, so a linear
+score of a photo is the average of the scores of its regions.
 """
 
 from collections.abc import Sequence
@@ -13,14 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tagsight.errors import InputError
-from tagsight.features.codebook import Projection, learn_projection, project
+from tagsight.features.codebook import Projection, learn_standard_projection, project
 from tagsight.features.described import DescribedPhoto
 from tagsight.readout.bags import Bags
 from tagsight.types import Array, Floats
 
 LENGTH = 256  # of a projected vector
 SAMPLE = 20_000  # regions the projection is learned from
-FLOOR = 0.05
 
 
 def learn_space(photos: Sequence[DescribedPhoto], *, seed: int, length: int = LENGTH) -> Projection:
@@ -30,13 +25,7 @@ def learn_space(photos: Sequence[DescribedPhoto], *, seed: int, length: int = LE
     rng = np.random.default_rng(seed)
     part = min(1.0, SAMPLE / sum(len(photo.features) for photo in photos))
     sample = np.concatenate([photo.features[rng.random(len(photo.features)) < part] for photo in photos])
-    sample = sample.astype(np.float32)
-    spread = sample.std(axis=0)
-    spread = np.maximum(spread, max(FLOOR * float(spread.max()), np.finfo(np.float32).tiny))
-    sample /= spread
-    basis, offset = learn_projection(sample, min(length, sample.shape[1]))
-    size = np.sqrt(np.mean(np.sum((sample @ basis) ** 2, axis=1))) or 1.0  # the sample is left centred
-    return Projection(basis / spread[:, None] / size, offset / size)
+    return learn_standard_projection(sample, length)
 
 
 def stack_bags(photos: Sequence[DescribedPhoto], space: Projection) -> Bags:

@@ -37,8 +37,21 @@ class StackedIBPMethod:
         """Scores for new photos."""
         seen: list[Seen] = []
         for first in range(0, len(photos), BATCH):
-            seen += [_to_seen(posterior) for posterior in look_at(self._fitted, photos[first : first + BATCH])]
+            seen += map(_to_seen, look_at(self._fitted, photos[first : first + BATCH]))
         return seen
+
+    def look_within(self, photos: Sequence[DescribedPhoto], allowed: Tags) -> list[Seen]:
+        """Scores for new photos that show nothing but their allowed tags."""
+        seen: list[Seen] = []
+        for first in range(0, len(photos), BATCH):
+            some = slice(first, first + BATCH)
+            within = Tags(allowed.objects[some], allowed.attributes[some])
+            seen += map(_to_seen, look_at(self._fitted, photos[some], within))
+        return seen
+
+    def look_together(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
+        """Scores for new photos after learning also from them."""
+        return [_to_seen(posterior) for posterior in look_at(self._fitted, photos, together=True)]
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
         """(B, K_a): the reader of attributes on what is in a box; else the mean of its regions' log-odds."""

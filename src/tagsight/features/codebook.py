@@ -21,6 +21,7 @@ from tagsight.types import Array
 
 EM_ROUNDS = 30
 VARIANCE_FLOOR = 0.01  # of the sample's variance in the same dimension
+SPREAD_FLOOR = 0.05  # of the largest standard deviation of a dimension
 CHUNK = 4096  # vectors whose memberships fit a core's cache
 
 _TINY = np.finfo(np.float32).tiny
@@ -62,6 +63,22 @@ def learn_projection(sample: Array, length: int) -> Projection:
     basis = np.zeros((width, length), np.float32)
     basis[:, : vectors.shape[1]] = vectors * np.sign(_pick_largest(vectors))
     return Projection(basis, mean @ basis)
+
+
+def learn_standard_projection(sample: Array, length: int) -> Projection:
+    """The projection of standardised vectors: x -> (x / s - m) V / c, learned from a `sample` (n, D).
+
+    s is the standard deviation of each dimension, or SPREAD_FLOOR times the largest if it is less; V the principal
+    components; c makes the mean square length one. The map is affine, so the projection of an average is the average of
+    the projections.
+    """
+    sample = sample.astype(np.float32)
+    spread = sample.std(axis=0)
+    spread = np.maximum(spread, max(SPREAD_FLOOR * float(spread.max()), _TINY))
+    sample /= spread
+    basis, offset = learn_projection(sample, min(length, sample.shape[1]))
+    size = np.sqrt(np.mean(np.sum((sample @ basis) ** 2, axis=1))) or 1.0  # the sample is left centred
+    return Projection(basis / spread[:, None] / size, offset / size)
 
 
 def project(vectors: Array, projection: Projection) -> Array:

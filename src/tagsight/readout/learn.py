@@ -1,4 +1,4 @@
-"""Teach the readers of regions: photos' tags -> cue -> located objects -> readers of objects and attributes."""
+"""Teach the readers of regions: photos' tags -> activation -> located objects -> readers of objects, attributes."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,16 +7,21 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tagsight.data.vocabulary import Tags
-from tagsight.readout.attributes import AttributeReader, Places, learn_attributes
+from tagsight.features.codebook import Projection
+from tagsight.readout.activation import train_activation
+from tagsight.readout.attributes import AttributeReader, LabelledBags, Places, learn_attributes
+from tagsight.readout.coverage import has_background
 from tagsight.readout.cue import fit_cue
 from tagsight.readout.kinship import KINSHIP, Kinship
 from tagsight.readout.locate import Candidates, find_candidates, join_candidates, locate_objects
 from tagsight.readout.regions import Regions, pool_photo
-from tagsight.readout.regression import Linear, OneHot, Scaling, fit_softmax
-from tagsight.readout.rows import Rows, gather_rows, measure_rows
+from tagsight.readout.regression import Linear, OneHot, Scaling, Targets, fit_softmax
+from tagsight.readout.rows import Rows, gather_rows, keep_blocks, measure_rows
 from tagsight.types import Array, Floats
 
+PENALTY = 2e-4  # of the activation that locates
 STRENGTH = 0.02  # of the reader of objects, on features of unit spread
+BALANCE = 0.75  # 0: objects count in the reader by their area; 1: all alike
 
 
 class Readout(NamedTuple):
@@ -43,6 +48,15 @@ class Course(Protocol):
         """A folder for rows that memory has no room for; None: it has."""
         ...
 
+    @property
+    def standard(self) -> Projection:
+        """Of vectors as they were described, to what class activation sees."""
+        ...
+
+    def standardised(self) -> Iterable[Array]:
+        """Vectors (n, s) of all regions so projected, in blocks of whole photos."""
+        ...
+
     def regions(self) -> Iterable[Regions]:
         """The regions."""
         ...
@@ -60,12 +74,15 @@ class Course(Protocol):
 def learn_readout(course: Course, tags: Tags, *, kinship: Kinship = KINSHIP) -> Readout:
     """Readers taught by `tags` and by the model's log-odds in the training regions."""
     cue = _learn_cue(course, tags)
-    candidates = join_candidates(list(_find(course, cue, tags, kinship)))
-    labels = locate_objects(candidates)
+    photo, area = _place_regions(course)
+    activation = _learn_activation(course, photo, area, tags)
+    background = has_background(course.directions, photo, area, tags.objects)
+    candidates = join_candidates(list(_find(course, activation, tags, kinship)))
+    labels = locate_objects(candidates, photo, background=background)
     return Readout(
         cue,
-        _read_objects(course, labels, candidates.area, tags),
-        learn_attributes(course.directions, Places(candidates.photo, labels, candidates.area), tags),
+        _read_objects(course, labels, area, tags),
+        learn_attributes(course.directions, Places(photo, labels, area), tags),
         kinship,
         float(np.mean(labels == 0)),
     )
@@ -79,18 +96,39 @@ def _learn_cue(course: Course, tags: Tags) -> Linear:
     return fit_cue(rows, tags.objects)
 
 
-def _find(course: Course, cue: Linear, tags: Tags, kinship: Kinship) -> Iterator[Candidates]:
+def _place_regions(course: Course) -> tuple[Array, Floats]:
+    """(N,) the photo of each region, and its share of it."""
+    areas = [photo.area for regions in course.regions() for photo in regions.photos]
+    return np.repeat(np.arange(len(areas), dtype=np.int32), [len(area) for area in areas]), np.concatenate(areas)
+
+
+def _learn_activation(course: Course, photo: Array, area: Floats, tags: Tags) -> Linear:
+    """Class activation, for vectors as they were described."""
+    basis, offset = course.standard
+    d = basis.shape[1]
+    rows = keep_blocks(course.standardised(), d, course.shelf and course.shelf / "standard.rows")
+    photos = LabelledBags(rows, Places(photo, np.zeros_like(photo), area))
+    found = train_activation(photos, d, tags.objects, PENALTY)
+    return Linear(basis @ found.weights, found.offset - offset @ found.weights)
+
+
+def _find(course: Course, activation: Linear, tags: Tags, kinship: Kinship) -> Iterator[Candidates]:
     first = 0
     for regions, log_odds in course.located():
         objects = tags.objects[first : (first := first + len(regions.photos))]
-        yield find_candidates(regions, cue, log_odds, objects, kinship)
+        yield find_candidates(regions, activation, log_odds, objects, kinship)
 
 
 def _read_objects(course: Course, labels: Array, area: Floats, tags: Tags) -> Linear:
-    """A region counts by its area."""
-    rows = course.directions
+    """A region counts by its area, and by how little of all area its label has: share^-BALANCE."""
+    targets = OneHot(labels, tags.objects.shape[1] + 1)
+    share = np.bincount(labels, area, targets.shape[1]) / area.sum()
+    return fit_reader(course.directions, targets, area * share[labels] ** -BALANCE)
+
+
+def fit_reader(rows: Rows, targets: Targets, weight: Floats) -> Linear:
+    """Multinomial regression of `targets` (N, 1 + K_o) on directions (N, d); rows count by `weight` (N,)."""
     mean, deviation = measure_rows(rows)
     spread = float(np.sqrt(np.mean(deviation**2 + (mean - mean.mean()) ** 2)))  # of all entries together
-    targets = OneHot(labels, tags.objects.shape[1] + 1)
     scaling = Scaling(max(spread, 1e-12))
-    return fit_softmax(rows, targets, area / area.mean(), strength=STRENGTH, scaling=scaling)
+    return fit_softmax(rows, targets, weight / weight.mean(), strength=STRENGTH, scaling=scaling)

@@ -10,50 +10,66 @@ from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
 from tagsight.types import Array, Floats
 
-TRUST = 0.2  # weight of the model's log-odds, which count correlated features many times, beside the cue's
+TRUST = 0.05  # weight of the model's log-odds, which count correlated features many times, beside the activation's
 SURE = 40.0  # log-odds beyond this say no more
 BINS = 256
 
 
 class Candidates(NamedTuple):
-    """The tagged object that each region is most likely part of, if it is part of any."""
+    """The tagged object that each region is most likely part of, if it is part of any; and the other way round."""
 
     score: Floats  # (N,) -inf where the photo has no tag
     which: Array  # (N,) int32, 1.. objects
-    area: Floats  # (N,) share of the photo
-    photo: Array  # (N,) int32
+    claims: Array  # (M, 2) int32: the region where a tagged object scores best by itself, and the object, 1..
 
 
-def find_candidates(regions: Regions, cue: Linear, log_odds: Array, objects: Array, kinship: Kinship) -> Candidates:
+def find_candidates(
+    regions: Regions, activation: Linear, log_odds: Array, objects: Array, kinship: Kinship
+) -> Candidates:
     """The object of highest score among the tags (I, K_o) of each region's photo.
 
-    The score of an object is the cue's and, as `log_odds` (N, K_o), the model's together, shared among kin.
+    The score of an object is the activation's and, as `log_odds` (N, K_o), the model's together, shared among kin.
     """
     n = len(regions.X)
-    found = Candidates(np.empty(n), np.zeros(n, np.int32), np.empty(n), np.zeros(n, np.int32))
-    for i, ((rows, area, strengths), tagged) in enumerate(zip(regions.each_photo(), objects.astype(bool), strict=True)):
-        evidence = cue.score(strengths) + TRUST * np.clip(log_odds[rows], -SURE, SURE)
-        settled = spread_scores(evidence, regions.X[rows], area, kinship)
+    score, which, claims = np.empty(n), np.zeros(n, np.int32), list[tuple[int, int]]()
+    for rows, photo, tagged in zip(regions.each_place(), regions.photos, objects.astype(bool), strict=True):
+        evidence = activation.score(photo.features.astype(np.float32)) + TRUST * np.clip(log_odds[rows], -SURE, SURE)
+        settled = spread_scores(evidence, regions.X[rows], photo.area, kinship)
         allowed: Floats = np.where(tagged, settled, -np.inf)
-        found.score[rows] = allowed.max(axis=1, initial=-np.inf)
-        found.which[rows] = allowed.argmax(axis=1) + 1
-        found.area[rows] = area
-        found.photo[rows] = i
-    return found
+        score[rows] = allowed.max(axis=1, initial=-np.inf)
+        which[rows] = allowed.argmax(axis=1) + 1
+        claims += [(rows.start + int(evidence[:, o].argmax()), int(o) + 1) for o in np.flatnonzero(tagged)]
+    return Candidates(score, which, np.array(claims, np.int32).reshape(-1, 2))
 
 
 def join_candidates(parts: Sequence[Candidates]) -> Candidates:
-    """Candidates of one run of photos after the other, photos counted on."""
-    first = np.cumsum([0, *(part.photo.max(initial=-1) + 1 for part in parts)]).astype(np.int32)
-    counted = [part._replace(photo=part.photo + start) for part, start in zip(parts, first, strict=False)]
+    """Candidates of one run of photos after the other, regions counted on."""
+    first = np.cumsum([0, *(len(part.score) for part in parts)])
+    counted = [
+        part._replace(claims=part.claims + np.array([start, 0], np.int32))
+        for part, start in zip(parts, first, strict=False)
+    ]
     return Candidates._make(np.concatenate(arrays) for arrays in zip(*counted, strict=True))
 
 
-def locate_objects(candidates: Candidates) -> Array:
-    """(N,) 0 background, 1.. objects: a candidate is nothing on the low side of the cut that parts all scores best."""
-    score, which, *_ = candidates
+def locate_objects(candidates: Candidates, photo: Array, *, background: bool) -> Array:
+    """(N,) 0 background, 1.. objects of regions in photos `photo` (N,).
+
+    Where there is a background, a candidate on the low side of the cut that parts all scores best is nothing. A tagged
+    object that has no region by then takes the one it claims: it is in the photo.
+    """
+    score, which, claims = candidates
     tagged = np.isfinite(score)
-    return np.where(score > part_in_two(score[tagged]), which, 0) if tagged.any() else which * 0
+    if not tagged.any():
+        return which * 0
+    cut = part_in_two(score[tagged]) if background else -np.inf
+    labels = np.where(score > cut, which, np.int32(0))
+    n_labels = int(which.max()) + 1
+    rows, objects = claims.T
+    placed = np.unique(photo.astype(np.int64) * n_labels + labels)
+    homeless = ~np.isin(photo[rows].astype(np.int64) * n_labels + objects, placed)
+    labels[rows[homeless]] = objects[homeless]
+    return labels
 
 
 def part_in_two(values: Floats) -> float:

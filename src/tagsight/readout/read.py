@@ -9,7 +9,7 @@ from tagsight.readout.attributes import describe_photo, liken
 from tagsight.readout.kinship import spread_scores
 from tagsight.readout.learn import Readout
 from tagsight.readout.regions import Regions, pool_photo
-from tagsight.types import Floats
+from tagsight.types import Array, Floats
 
 GATE = 0.5  # weight of the photo's own doubt about an object
 LIKENESS = 0.4  # weight of what a region is like, beside what it is
@@ -34,10 +34,11 @@ class Reading(NamedTuple):
         return self.classes[:, 1:].max(axis=1, initial=-np.inf) - self.classes[:, 0]
 
 
-def read_regions(regions: Regions, readout: Readout) -> Reading:
+def read_regions(regions: Regions, readout: Readout, allowed: Array | None = None) -> Reading:
     """What the readers say.
 
     Objects by their looks and by what they are like, less what the photo doubts, shared among kin; attributes of both.
+    Where `allowed` (I, K_o) is given, no region of a photo is an object that it bars.
     """
     n_regions, n_classes = len(regions.X), readout.objects.weights.shape[1]
     n_attributes = readout.attributes.usual.shape[1]
@@ -50,6 +51,8 @@ def read_regions(regions: Regions, readout: Readout) -> Reading:
         doubt = np.minimum(readout.cue.score(pool_photo(area, strengths)), 0.0)
         own = np.hstack([scores[:, :1] + np.float32(readout.bias), scores[:, 1:] + GATE * doubt])
         classes[rows] = spread_scores(own, X, area, readout.kinship)
+        if allowed is not None:
+            classes[rows, 1:] = np.where(allowed[i], classes[rows, 1:], -np.inf)
         share = softmax(classes[rows], axis=1)[:, 1:]
         attributes[rows], of_objects[i] = describe_photo(readout.attributes, X, share, area)
     return Reading(classes, attributes, of_objects)

@@ -17,11 +17,15 @@ class Regions(NamedTuple):
     views: Views
     X: Array  # (N, d) projected directions at unit length
 
-    def each_photo(self) -> Iterator[tuple[slice, Floats, Array]]:
-        """Rows, area and strengths of one photo after the other: strengths are too many to hold at once."""
+    def each_place(self) -> Iterator[slice]:
+        """Rows of one photo after the other."""
         start = 0
         for photo in self.photos:
-            rows = slice(start, start := start + len(photo.features))
+            yield slice(start, start := start + len(photo.features))
+
+    def each_photo(self) -> Iterator[tuple[slice, Floats, Array]]:
+        """Rows, area and strengths of one photo after the other: strengths are too many to hold at once."""
+        for rows, photo in zip(self.each_place(), self.photos, strict=True):
             yield rows, photo.area, see_strengths(photo.features, self.views)
 
 

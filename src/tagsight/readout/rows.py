@@ -3,14 +3,15 @@
 Blocks are the same wherever the rows lie, and sums run over blocks, so that the place does not change an answer.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from tagsight.files import replace_file
-from tagsight.types import Array, Floats
+from tagsight.types import Array, Floats, Ints
 
 BLOCK = 4096  # rows
 
@@ -41,29 +42,64 @@ class HeldRows:
             yield self._rows[first : first + BLOCK]
 
 
-class FileRows:
-    """Rows in a file of float32, and nothing else in it."""
+class KeptBlocks:
+    """Blocks in memory, as they came."""
 
-    def __init__(self, path: Path, width: int):
-        self._path = path
-        self.shape = (path.stat().st_size // (4 * width), width)
+    def __init__(self, blocks: Sequence[Array], width: int):
+        self._blocks = blocks
+        self.shape = (sum(len(block) for block in blocks), width)
 
     def blocks(self) -> Iterator[Array]:
-        """BLOCK rows after BLOCK rows."""
+        """The blocks."""
+        yield from self._blocks
+
+
+class FileBlocks:
+    """Blocks of so many rows each in a file of float32, and nothing else in it."""
+
+    def __init__(self, path: Path, lengths: Sequence[int], width: int):
+        self._path = path
+        self._lengths = lengths
+        self.shape = (sum(lengths), width)
+
+    def blocks(self) -> Iterator[Array]:
+        """The blocks."""
         width = self.shape[1]
         with self._path.open("rb") as file:
-            while len(block := np.fromfile(file, np.float32, BLOCK * width)):
-                yield block.reshape(-1, width)
+            for length in self._lengths:
+                yield np.fromfile(file, np.float32, length * width).reshape(length, width)
+
+
+def keep_blocks(blocks: Iterable[Array], width: int, path: Path | None) -> Rows:
+    """Blocks (n, width), in memory or in the file at `path`."""
+    if path is None:
+        return KeptBlocks([np.asarray(block, np.float32) for block in blocks], width)
+    lengths: list[int] = []
+    with replace_file(path) as file:
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, np.float32).tobytes())
+            lengths.append(len(block))
+    return FileBlocks(path, lengths, width)
 
 
 def gather_rows(rows: Iterable[Array], width: int, path: Path | None) -> Rows:
     """Rows of length `width`, one after the other, in memory or in the file at `path`."""
-    if path is None:
-        return HeldRows(np.array(list(rows), np.float32).reshape(-1, width))
-    with replace_file(path) as file:
-        for row in rows:
-            file.write(np.ascontiguousarray(row, np.float32).tobytes())
-    return FileRows(path, width)
+    rest = iter(rows)
+
+    def block_rows() -> Iterator[Array]:
+        while some := list(islice(rest, BLOCK)):
+            yield np.array(some, np.float32)
+
+    return keep_blocks(block_rows(), width, path)
+
+
+def pick_rows(rows: Rows, which: Ints) -> Array:
+    """(len(which), D) some of the rows."""
+    found = np.empty((len(which), rows.shape[1]), np.float32)
+    for here, block in number_blocks(rows):
+        mine = (which >= here.start) & (which < here.stop)
+        found[mine] = block[which[mine] - here.start]
+    return found
 
 
 def number_blocks(rows: Rows) -> Iterator[tuple[slice, Array]]:

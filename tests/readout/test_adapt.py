@@ -1,0 +1,52 @@
+"""A reader that learns from new photos what it says of them with the help of kin."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from tagsight.features.described import DescribedPhoto
+from tagsight.features.views import Views
+from tagsight.readout.adapt import adapt_readout
+from tagsight.readout.attributes import AttributeReader
+from tagsight.readout.kinship import Kinship
+from tagsight.readout.learn import Readout
+from tagsight.readout.read import read_regions
+from tagsight.readout.regions import Regions
+from tagsight.readout.regression import Linear
+
+
+def make_regions(X: np.ndarray) -> Regions:
+    n = len(X)
+    photo = DescribedPhoto(
+        X.astype(np.float16), np.arange(n, dtype=np.int32)[None], np.zeros((0, 2), int), np.zeros(0), (n, 1)
+    )
+    return Regions([photo], Views(np.array([X.shape[1]]), np.ones(1), np.ones(1)), X.astype(np.float32))
+
+
+def make_readout(weights: list[list[float]], *, bias: float) -> Readout:
+    d, K = len(weights), len(weights[0])
+    objects = Linear(np.array(weights, np.float32), np.zeros(K, np.float32))
+    cue = Linear(np.zeros((d, K - 1), np.float32), np.zeros(K - 1, np.float32))
+    none = AttributeReader(Linear(np.zeros((d, 0), np.float32), np.zeros(0, np.float32)), np.zeros((K, 0), np.float32))
+    return Readout(cue, objects, none, Kinship(0.3, 0.9), 0.5, bias)
+
+
+def test_a_sign_that_the_reader_did_not_know_is_learned_from_the_photos() -> None:
+    rng = np.random.default_rng(0)
+    things = rng.random(400) < 0.5
+    known, unknown = 2.0 * things - 1.0, 2.0 * things - 1.0
+    X = np.stack([known, unknown, np.zeros(400)], axis=1) + rng.normal(0, 0.2, (400, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    readout = make_readout([[-3.0, 3.0], [0.0, 0.0], [0.0, 0.0]], bias=0.0)
+    adapted = adapt_readout(make_regions(X), readout)
+    for sign in (-1.0, 1.0):  # alone, the known sign hidden
+        hidden = make_regions(np.array([[0.0, sign, 0.0]]))
+        assert_allclose(read_regions(hidden, readout).margin, 0.0, atol=1e-6)
+        assert sign * read_regions(hidden, adapted).margin[0] > 0.3
+
+
+def test_what_is_added_to_the_background_is_added_once() -> None:
+    """With nothing to tell regions apart both readers agree, whatever the bias."""
+    X = np.tile([[1.0, 0.0]], (50, 1))
+    readout = make_readout([[0.0, 0.0], [0.0, 0.0]], bias=1.5)
+    regions = make_regions(X)
+    assert_allclose(read_regions(regions, adapt_readout(regions, readout)).margin, -1.5, atol=0.02)
