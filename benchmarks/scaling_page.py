@@ -129,7 +129,7 @@ def cluster_seconds(machines: int) -> float:
     if machines == 1:
         return 0.0
     few = min(read("cluster")["overhead"], key=lambda row: row["photos"])
-    two = (few["actors_2_ms"] - few["processes_2_ms"]) / 1e3
+    two = max(0.0, few["actors_2_ms"] - few["processes_2_ms"]) / 1e3
     return two * math.ceil(math.log2(machines))
 
 
