@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -25,6 +24,7 @@ from tagsight.model.start import STARTS, start_local
 from tagsight.stopping import Stop
 from tagsight.storage.checkpoint import FitCheckpoint
 from tests.engine.training import FACTORS, Trained, draw_photos, make_shards, train
+from tests.ray_cluster import open_cluster
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed (tagsight[ray])")
 from tagsight.engine.ray import batch as batch_module  # noqa: E402
@@ -41,14 +41,8 @@ SETTINGS = Settings(FACTORS)
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as place:
-        ray.init(
-            "local", num_cpus=2, include_dashboard=False, object_store_memory=80 * 2**20, _temp_dir=place,
-            log_to_driver=False,
-        )  # fmt: skip
+    with open_cluster():
         yield
-        ray.shutdown()
 
 
 @pytest.fixture
