@@ -2,8 +2,8 @@
 
     python benchmarks/scaling_page.py
 
-Sweeps of threads and Ray actors come from scaling.json, of a GPU from scaling_gpu.json, what Ray adds to a sweep from
-cluster.json, the description of photos from regions.json and gpu.json, inference from iteration.json.
+Sweeps of threads and Ray actors, and what Ray adds, come from scaling.json, sweeps of a GPU from scaling_gpu.json,
+the description of photos from regions.json and gpu.json, inference from iteration.json.
 """
 
 import math
@@ -125,11 +125,9 @@ def sweep_seconds(n_photos: float) -> float:
 
 
 def cluster_seconds(machines: int) -> float:
-    """What Ray adds to a sweep: as measured with few photos, by the depth of the tree."""
-    if machines == 1:
-        return 0.0
-    few = min(read("cluster")["overhead"], key=lambda row: row["photos"])
-    two = (few["actors_2_ms"] - few["processes_2_ms"]) / 1e3
+    """What Ray adds to a sweep: two actors over two threads of the same machine, the most seen, by the tree's depth."""
+    sweeps = {(r["engine"], r["photos"]): r["sweep_s"] for r in read("scaling")["runs"] if r["workers"] == 2}
+    two = max(s - sweeps["local", n] for (engine, n), s in sweeps.items() if engine == "ray" and ("local", n) in sweeps)
     return two * math.ceil(math.log2(machines))
 
 

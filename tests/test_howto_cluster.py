@@ -1,27 +1,24 @@
 """Every command of the page on clusters runs, on a cluster of this machine; where Ray is missing, they say so."""
 
-import os
-import re
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tagsight.data.synthetic import render_collection
+from tests.pages import make_environment, read_commands
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (tagsight[ray])")
 def test_the_page_runs(repository: Path, tmp_path: Path) -> None:
-    text = (repository / "docs/howto/cluster.md").read_text()
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    page = repository / "docs/howto/cluster.md"
+    lines = read_commands(page)
     assert lines[0] == "pip install 'tagsight[ray]'"
     assert len(lines) == 3
     render_collection(tmp_path / "rendered", n_photos=6, seed=0)
     (tmp_path / "rendered/train").rename(tmp_path / "photos")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "TAGSIGHT_CACHE": str(tmp_path / "cache")}
+    environment = make_environment(tmp_path / "cache")
     environment.pop("RAY_ADDRESS", None)
     for line in lines[1:]:
         run = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True)

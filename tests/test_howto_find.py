@@ -1,7 +1,6 @@
 """Every command of the page on finding photos runs, in order, and so does its Python; so does the index page's."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from tagsight.data.readers import open_collection
 from tagsight.data.synthetic import render_collection
 from tagsight.storage.model_file import save_model
 from tagsight.training import TrainOptions, train
+from tests.pages import read_blocks, read_commands
 
 
 @pytest.fixture
@@ -25,13 +25,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
-
-
 def test_the_page_runs(repository: Path, place: Path) -> None:
     page = repository / "docs/howto/find.md"
-    lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    lines = read_commands(page)
     assert len(lines) == 9
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for line in lines:
@@ -43,8 +39,8 @@ def test_the_page_runs(repository: Path, place: Path) -> None:
     for made in ("photos.index/manifest.json", "found.html", "found.jsonl"):
         assert (place / made).exists()
     for code, n_lines in (
-        (blocks(page, "python"), 5),
-        (blocks(repository / "docs/explanation/index.md", "python"), 5),
+        (read_blocks(page, "python"), 5),
+        (read_blocks(repository / "docs/explanation/index.md", "python"), 5),
     ):
         run = subprocess.run([sys.executable, "-c", *code], cwd=place, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr

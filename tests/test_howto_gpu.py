@@ -1,13 +1,12 @@
 """The page's command learns on a GPU, or says in one sentence why it cannot."""
 
-import os
-import re
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from tagsight.data.synthetic import render_collection
+from tests.pages import make_environment, read_commands
 
 
 def sees_gpu() -> bool:
@@ -18,13 +17,12 @@ def sees_gpu() -> bool:
 
 
 def test_the_command_learns_or_says_why_not(repository: Path, tmp_path: Path) -> None:
-    text = (repository / "docs/howto/gpu.md").read_text()
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    page = repository / "docs/howto/gpu.md"
+    lines = read_commands(page)
     assert lines[0] == "pip install 'tagsight[torch]'"
     render_collection(tmp_path / "rendered", n_photos=6, seed=0)
     (tmp_path / "rendered/train").rename(tmp_path / "photos")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "TAGSIGHT_CACHE": str(tmp_path / "cache")}
+    environment = make_environment(tmp_path / "cache")
     run = subprocess.run(["sh", "-c", lines[1]], cwd=tmp_path, env=environment, capture_output=True, text=True)
     if sees_gpu():
         assert run.returncode == 0, run.stderr

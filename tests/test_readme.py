@@ -1,15 +1,14 @@
 """Every shell line of the README's own-photos section runs, in order, on a small collection with its words."""
 
-import os
 import re
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tagsight.data.synthetic import render_collection
+from tests.pages import make_environment, read_commands
 from tests.web.test_serve_page import fetch
 
 WORDS = {"car": "horse", "plain": "furry", "red": "brown"}  # of the rendered collection, and the README's instead
@@ -30,11 +29,10 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_the_shell_lines_run(repository: Path, place: Path) -> None:
-    text = (repository / "README.md").read_text()
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    page = repository / "README.md"
+    lines = read_commands(page)
     assert len(lines) == 10
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "TAGSIGHT_CACHE": str(place / "cache")}
+    environment = make_environment(place / "cache")
     for line in lines:
         if line.startswith("tagsight serve"):
             _serves(line, place, environment)

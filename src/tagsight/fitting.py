@@ -46,6 +46,7 @@ LENGTH = 256  # of a region's vector after projection
 SAMPLE = 20_000  # regions that views and projection are learned from
 HELD_OUT = 0.2  # of the photos, to calibrate on
 FEWEST_TO_HOLD_OUT = 50  # photos below which nothing is held out
+FEW = 8  # photos enough to compile the kernels
 MAX_SWEEPS, TOL = 200, 1e-6  # the report shows the bound's curve, settled or not
 
 
@@ -189,6 +190,7 @@ def _plan_runs(lot: _Lot, space: Space, desk: _Desk) -> _Desk:
     """Runs as long as the budget allows; a checkpoint's shards stay as they were cut."""
     if desk.options.memory is None:
         return desk
+    _compile_kernels(lot, space, desk)
     length = desk.checkpoint and desk.checkpoint.load_result("length")
     if length is None:
         allowed = _allow(np.hstack(lot.tags), desk.options)
@@ -196,6 +198,16 @@ def _plan_runs(lot: _Lot, space: Space, desk: _Desk) -> _Desk:
         if desk.checkpoint:
             desk.checkpoint.keep_result("length", length)
     return desk._replace(length=length)
+
+
+def _compile_kernels(lot: _Lot, space: Space, desk: _Desk) -> None:
+    """Fit a few photos: compilers do not give back what memory they take, so they take it before plans are made."""
+    few = lot.choose(np.arange(len(lot.photos)) < FEW)
+    runs = HeldRuns(few.photos, space)
+    desk = desk._replace(report=stay_silent, checkpoint=None)
+    learned, _ = _fit_model(runs, np.hstack(few.tags), few.tags.attributes.shape[1], space.length, desk, "compiling")
+    for _ in _look(runs, learned, _allow(np.hstack(few.tags), desk.options)):
+        pass
 
 
 def _teach(lot: _Lot, runs: PhotoRuns, space: Space, desk: _Desk, stage: str) -> _Taught:

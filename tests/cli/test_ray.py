@@ -1,24 +1,22 @@
 """Training and indexing on a Ray cluster: what this machine gives; a driver that is killed or stopped goes on."""
 
-import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tagsight.storage.model_file import load_model
+from tests.ray_cluster import open_cluster
 
 from .conftest import Trained, call
 
-ray: Any = pytest.importorskip("ray", reason="Ray is not installed (tagsight[ray])")
+pytest.importorskip("ray", reason="Ray is not installed (tagsight[ray])")
 
 # Ray leaves sockets and log files to the garbage collector.
 pytestmark = pytest.mark.filterwarnings(
@@ -30,14 +28,8 @@ RUN = [sys.executable, "-c", "from tagsight.cli.main import main; main()"]
 @pytest.fixture(scope="module")
 def address(cache: Path) -> Iterator[str]:
     """A cluster that this process is part of."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as place:
-        ray.init(
-            "local", num_cpus=2, include_dashboard=False, object_store_memory=80 * 2**20, _temp_dir=place,
-            log_to_driver=False,
-        )  # fmt: skip
-        yield ray.get_runtime_context().gcs_address
-        ray.shutdown()
+    with open_cluster() as place:
+        yield place
 
 
 def train(trained: Trained, model: Path, address: str, *more: str) -> subprocess.Popen[str]:

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from tagsight.engine.merged import MergedBatch
 from tagsight.engine.threads import ThreadBatch
 from tagsight.model.layout import spread_assign
 from tagsight.model.sampling import draw_rows
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, start_local
+from tests.engine.merged import MergedBatch
 from tests.engine.training import FACTORS, Trained, draw_photos, make_shards, train
 
 PHOTOS = draw_photos(90)

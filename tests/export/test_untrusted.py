@@ -86,7 +86,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
     (tmp_path / "file").write_text("")
     target = Target(Vocabulary(("horse",), ()), tmp_path / "file")
     with pytest.raises(InputError, match=r"cannot write .*instances_masks.json"):
-        list(write_export([], FORMATS["coco"], target))
+        list(write_export([make_photo(RING, "a.jpg", vocabulary=target.vocabulary)], FORMATS["coco"], target))
 
 
 def test_photos_are_taken_one_at_a_time(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Many photos described: cached by content, resumed, bad ones reported."""
 
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,6 +95,25 @@ def test_bad_photos_are_reported_and_passed_over(photos: list[Path], tmp_path: P
     assert [problem.path for problem in extraction.problems] == [bad, gone]
     assert "kind" in extraction.problems[0].reason
     assert "No such file" in extraction.problems[1].reason
+
+
+def test_workers_elsewhere_are_given_whole_paths(photos: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Path] = []
+
+    def spread(function: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any]:
+        for chunk in chunks:
+            given.extend(chunk)
+            monkeypatch.chdir("/")
+            yield function(chunk)
+
+    monkeypatch.chdir(photos[0].parent)
+    monkeypatch.setenv("TAGSIGHT_CACHE", "cache")
+    names = [Path(photo.name) for photo in photos] + [Path("gone.jpg")]
+    extraction = extract(names, Recipe("deep"), n_regions=8, spread=spread)
+    assert given == [*photos, photos[0].with_name("gone.jpg")]
+    assert extraction.photos == tuple(names[:3])
+    assert extraction.problems[0].path == Path("gone.jpg")
+    assert all(place.parent.parent.parent == photos[0].with_name("cache") for place in extraction.places)
 
 
 def test_other_settings_have_another_cache() -> None:

@@ -97,7 +97,7 @@ def extract(
         cache = FeatureCache.open(describer.fingerprint, n_regions)
         found = describe_on_gpu(photos, describer, cache, n_regions, n_workers)
     else:
-        cache = FeatureCache.open(open_describer(recipe).fingerprint, n_regions)
+        cache = FeatureCache(FeatureCache.open(open_describer(recipe).fingerprint, n_regions).folder.absolute())
         found = _describe_all(photos, _Work(recipe, n_regions, cache), n_workers, spread)
     places: list[Path | Problem] = []
     for place in found:
@@ -126,9 +126,12 @@ def _describe_all(
         with threadpool_limits(1, user_api="blas"):
             yield from (_describe(photo, describer, work) for photo in photos)
         return
-    chunks = [photos[first : first + CHUNK] for first in range(0, len(photos), CHUNK)]
+    whole = [photo.absolute() for photo in photos]  # a worker may be at home in another folder
+    chunks = [whole[first : first + CHUNK] for first in range(0, len(whole), CHUNK)]
     spread = spread or partial(_map_in_processes, n_workers)
-    yield from chain.from_iterable(spread(partial(_describe_chunk, work), chunks))
+    found = chain.from_iterable(spread(partial(_describe_chunk, work), chunks))
+    for photo, place in zip(photos, found, strict=True):
+        yield place._replace(path=photo) if isinstance(place, Problem) else place
 
 
 def _map_in_processes(n_workers: int, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:

@@ -33,7 +33,7 @@ def batches_on_ray(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
 
     When the block ends, the actors and their files go; what is left of a batch is its local posterior.
     """
-    root = locate_cache() / "ray"
+    root = locate_cache().resolve() / "ray"
     folder = root / secrets.token_hex(8)
     made: list[RayBatch] = []
 
