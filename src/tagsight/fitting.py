@@ -38,6 +38,7 @@ from tagsight.progress import Report, stay_silent
 from tagsight.readout.learn import Readout, learn_readout
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
+from tagsight.readout.weights import Weights
 from tagsight.spots import Spots, find_spots, merge_spots
 from tagsight.storage.checkpoint import Checkpoint
 from tagsight.types import Array, Ints
@@ -56,7 +57,9 @@ class FitOptions(NamedTuple):
     n_free: int = 20
     coupling: float = 1.0
     affinity: float = 1.0
+    learn_affinity: bool = True  # False: M stays what the tags say
     readout: bool = True  # False: the model's posterior alone
+    weights: Weights = Weights()  # of the readers' parts
     device: str = "cpu"  # where the model sweeps; see StackedIBP
     seed: int = 0
     memory: int | None = None  # bytes this process may hold; None: as many as it takes
@@ -224,7 +227,7 @@ def _teach(lot: _Lot, runs: PhotoRuns, space: Space, desk: _Desk, stage: str) ->
         if attributes.shape[1]:
             locator, _ = _fit_model(runs, objects, 0, space.length, desk, f"{stage} where objects are")
         course = _Course(runs, space, locator, _allow(objects, desk.options), int(lot.sizes.sum()))
-        readout = learn_readout(course, lot.tags)
+        readout = learn_readout(course, lot.tags, desk.options.weights)
     return _Taught(learned, readout, bound)
 
 
@@ -234,7 +237,7 @@ def _fit_model(
     """A fitted model, and the bound after each sweep."""
     options = desk.options
     factors = Factors(tags.shape[1] - n_attributes, n_attributes, options.n_free)
-    settings = Settings(factors, float(options.coupling), float(options.affinity))
+    settings = Settings(factors, float(options.coupling), float(options.affinity), options.learn_affinity)
     loop = Loop(MAX_SWEEPS, TOL, lambda sweep: desk.report(stage, sweep.number, MAX_SWEEPS))
     lesson = Lesson(D, settings, loop, correlate_tags(tags, factors.free), seed=options.seed)
     kept = desk.checkpoint and desk.checkpoint.fit(stage.replace(" ", "-"))

@@ -60,8 +60,8 @@ def test_segmentation_has_a_column_an_attribute_set() -> None:
         for n in (0, 8, 64, 74)
     ]
     rows = find_rows(render_page(cells, ()), "### Segmentation")
-    assert rows["ws-mrf-sibp"] == ["0.0", "23.6", "8.0", "27.3", "64.0", "28.9", "74.0", "29.4"]
-    assert rows["wsdc"] == ["not run", "18.2", "", "", "", "", "", ""]
+    assert rows["ws-mrf-sibp"] == ["0.0", "23.6", "8.0", "27.3", "64.0", "28.9", "74.0", "29.4", "not run"]
+    assert rows["wsdc"] == ["not run", "18.2", "", "", "", "", "", "", "not run"]
     assert "ssvm" not in rows
 
 
@@ -84,7 +84,8 @@ def test_ablations_stand_below_the_full_model() -> None:
     ]
     rows = find_rows(render_page(cells, ()), "### Ablations")
     assert rows["ws-mrf-sibp"][0] == "**40.0**"
-    assert rows["no-spatial-field"] == ["30.0"] * 6 + ["20.0"]
+    assert rows["no-spatial-field"] == ["30.0"] * 6 + ["not run"] * 2 + ["20.0"]
+    assert rows["no-likeness"] == [""] * 8 + ["not run"]
 
 
 def test_times_stand_beside_the_papers() -> None:

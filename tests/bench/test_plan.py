@@ -17,7 +17,7 @@ def test_joint_methods_are_outlined_with_every_attribute_set_and_others_with_non
 
 def test_tables_on_the_same_photos_share_their_fits() -> None:
     cells = plan_cells(Request("apascal", (), ("wsvm",), n_seeds=2))
-    assert [cell.table for cell in cells] == ["annotation", "queries", "annotation", "queries"] + 2 * ["segmentation"]
+    assert [cell.table for cell in cells] == 2 * ["annotation", "queries", "outlines"] + 2 * ["segmentation"]
     assert len({cell.fit for cell in cells}) == 4
     assert len({cell.fit for cell in plan_cells(Request("labelme", (), ("wsvm",), n_seeds=1))}) == 1
 
@@ -25,13 +25,18 @@ def test_tables_on_the_same_photos_share_their_fits() -> None:
 def test_ablations_are_methods_in_the_tables_they_bear_on() -> None:
     cells = plan_cells(Request("apascal", ("ablations",), n_seeds=1))
     assert {cell.fit.method for cell in cells} == set(ABLATIONS)
-    assert {(cell.table, cell.fit.attributes) for cell in cells} == {("annotation", 64), ("segmentation", 64)}
+    assert {(cell.table, cell.fit.attributes) for cell in cells} == {
+        ("annotation", 64),
+        ("queries", 64),
+        ("segmentation", 64),
+    }
+    assert {cell.table for cell in cells if cell.fit.method == "no-likeness"} == {"segmentation"}
 
 
 def test_a_wrong_word_names_the_right_ones() -> None:
     for request, remedy in (
         (Request("coco"), "apascal, labelme, rendered"),
-        (Request("apascal", ("predict",)), "annotation, queries, segmentation, ablations"),
+        (Request("apascal", ("predict",)), "annotation, queries, outlines, segmentation, ablations"),
         (Request("labelme", ("ablations",)), "inductive, transductive, predict"),
         (Request("apascal", features="sift"), "deep, classic"),
         (Request("apascal", on="train"), "test, validation"),

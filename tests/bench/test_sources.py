@@ -66,7 +66,9 @@ def test_void_of_a_mask_file_is_void(tmp_path: Path, demo: Path) -> None:
     Image.fromarray(np.array([[0, 1], [2, 0]], np.uint8)).save(tmp_path / "mask.png")
     known = KnownPhoto(tmp_path / "a.jpg", (), (), mask=tmp_path / "mask.png")
     labelled = source._replace(learn=(), judge=(known,), masks=source.masks._replace(void=0))
-    assert pose(labelled, 0).judge.masks[0].tolist() == [[VOID, 1], [2, VOID]]
+    (mask,) = pose(labelled, 0).judge.masks
+    assert mask is not None
+    assert mask.tolist() == [[VOID, 1], [2, VOID]]
 
 
 def test_query_lists_come_back(tmp_path: Path, demo: Path) -> None:
@@ -117,4 +119,5 @@ def test_real_boxes_lie_in_their_photos_and_masks_fit(real_data: Path) -> None:
     assert (len(labelme.learn), len(labelme.judge)) == (2127, 206)
     trial = pose(labelme._replace(learn=labelme.learn[:3], judge=labelme.judge[:3]), 0)
     for tags, mask in zip(trial.judge.tags.objects, trial.judge.masks, strict=True):
+        assert mask is not None
         assert set(np.unique(mask)) - {VOID} <= set(np.flatnonzero(tags) + 1)

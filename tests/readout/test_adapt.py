@@ -7,11 +7,12 @@ from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views
 from tagsight.readout.adapt import adapt_readout
 from tagsight.readout.attributes import AttributeReader
-from tagsight.readout.kinship import Kinship
+from tagsight.readout.heights import BANDS
 from tagsight.readout.learn import Readout
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
+from tagsight.readout.weights import Weights
 
 
 def make_regions(X: np.ndarray) -> Regions:
@@ -26,8 +27,9 @@ def make_readout(weights: list[list[float]], *, bias: float) -> Readout:
     d, K = len(weights), len(weights[0])
     objects = Linear(np.array(weights, np.float32), np.zeros(K, np.float32))
     cue = Linear(np.zeros((d, K - 1), np.float32), np.zeros(K - 1, np.float32))
-    none = AttributeReader(Linear(np.zeros((d, 0), np.float32), np.zeros(0, np.float32)), np.zeros((K, 0), np.float32))
-    return Readout(cue, objects, none, Kinship(0.3, 0.9), 0.5, bias)
+    empty = np.zeros((K, 0), np.float32)
+    none = AttributeReader(Linear(np.zeros((d, 0), np.float32), np.zeros(0, np.float32)), empty, empty)
+    return Readout(cue, objects, none, np.zeros((K, BANDS)), Weights(flow=0.9), 0.5, bias)
 
 
 def test_a_sign_that_the_reader_did_not_know_is_learned_from_the_photos() -> None:

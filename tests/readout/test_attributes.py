@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 
 from tagsight.data.vocabulary import Tags
 from tagsight.readout.attributes import (
-    CUSTOM,
     AttributeReader,
     LabelledBags,
     Places,
@@ -27,41 +26,41 @@ USUAL = np.array([[0.5], [2.0], [-3.0]], np.float32)
 
 @pytest.fixture
 def reader() -> AttributeReader:
-    return AttributeReader(Linear(OWN.astype(np.float32), np.zeros(1, np.float32)), USUAL)
+    return AttributeReader(Linear(OWN.astype(np.float32), np.zeros(1, np.float32)), USUAL * 9, USUAL)
 
 
 def test_the_odds_of_an_object_are_the_mean_odds_of_its_regions_and_what_is_usual(reader: AttributeReader) -> None:
     described = describe_photo(reader, X, SHARE, AREA)
-    first = np.log(0.75 * np.exp(4.0) + 0.25) + CUSTOM * 2.0
-    assert_allclose(described.objects.ravel(), [first, -2.0 - CUSTOM * 3.0])
+    first = np.log(0.75 * np.exp(4.0) + 0.25) + 2.0
+    assert_allclose(described.objects.ravel(), [first, -2.0 - 3.0])
 
 
 def test_a_region_is_like_the_objects_it_may_be_and_else_like_itself(reader: AttributeReader) -> None:
     described = describe_photo(reader, X, SHARE, AREA)
     first, second = described.objects.ravel()
-    assert_allclose(described.regions.ravel(), [first, first, second, 7.0 + CUSTOM * 0.5])
+    assert_allclose(described.regions.ravel(), [first, first, second, 7.0 + 0.5])
     half = describe_photo(reader, X, 0.5 * SHARE, AREA)
     assert_allclose(half.objects, described.objects)
-    assert_allclose(half.regions[0], 0.5 * first + 0.5 * (4.0 + CUSTOM * 0.5))
+    assert_allclose(half.regions[0], 0.5 * first + 0.5 * (4.0 + 0.5))
 
 
 def test_an_object_that_is_nowhere_is_described_without_a_warning(reader: AttributeReader) -> None:
     described = describe_photo(reader, X, np.zeros((4, 2)), AREA)
     assert np.isfinite(described.objects).all()
-    assert_allclose(described.regions, OWN + CUSTOM * 0.5)
+    assert_allclose(described.regions, OWN + 0.5)
 
 
 def test_what_is_no_object_counts_little_in_a_part(reader: AttributeReader) -> None:
     weight = np.array([[0.25, 0.0, 0.25, 0.5], [0.0, 0.0, 0.0, 1.0]])
     parts = describe_parts(reader, X, SHARE, weight)
-    assert_allclose(parts[0], np.log(0.5 * np.exp(4.0) + 0.5 * np.exp(-2.0)) + CUSTOM * (0.5 * 2.0 - 0.5 * 3.0))
+    assert_allclose(parts[0], np.log(0.5 * np.exp(4.0) + 0.5 * np.exp(-2.0)) + (0.5 * 2.0 - 0.5 * 3.0))
     assert_allclose(parts[1], 7.0, atol=1e-6)
 
 
 def test_a_region_is_likened_to_what_has_its_attributes() -> None:
     words = Linear(np.array([[3.0, -3.0], [-3.0, 3.0], [-4.0, -4.0]], np.float32), np.zeros(2, np.float32))
     usual = np.array([[-5.0, -5.0], [2.0, -2.0], [-1.0, 1.5]], np.float32)
-    scores = liken(AttributeReader(words, usual), np.eye(3, dtype=np.float32))
+    scores = liken(AttributeReader(words, usual, usual * 9), np.eye(3, dtype=np.float32))
     q, P = 1 / (1 + np.exp(-words.weights.astype(float))), 1 / (1 + np.exp(-usual.astype(float)))
     for j in range(3):
         for o in range(3):
@@ -71,7 +70,7 @@ def test_a_region_is_likened_to_what_has_its_attributes() -> None:
 
 
 def test_without_attributes_a_region_is_like_everything() -> None:
-    nothing = AttributeReader(Linear(np.zeros((3, 0)), np.zeros(0)), np.zeros((4, 0)))
+    nothing = AttributeReader(Linear(np.zeros((3, 0)), np.zeros(0)), np.zeros((4, 0)), np.zeros((4, 0)))
     assert_allclose(liken(nothing, np.eye(3)), np.zeros((3, 4)))
 
 
@@ -88,7 +87,7 @@ def learn(n_photos: int = 400) -> tuple[AttributeReader, np.ndarray]:
         labels += [1, 1, *([2, 2] if car[i] else []), 0]
     tags = Tags(np.stack([np.ones(n_photos), car], axis=1), np.stack([furry, car], axis=1).astype(float))
     places = Places(np.array(photo), np.array(labels), np.full(len(labels), 0.2))
-    return learn_attributes(HeldRows(np.concatenate(vectors)), places, tags), directions
+    return learn_attributes(HeldRows(np.concatenate(vectors)), places, tags, 1.0), directions
 
 
 def test_the_regions_of_a_label_in_a_photo_are_a_bag_in_whatever_blocks_they_come() -> None:
@@ -125,11 +124,11 @@ def test_attributes_are_learned_from_the_object_they_go_with() -> None:
     assert fur[0] > horse[0] + 2
     assert min(car[1], wheel[1]) > max(horse[1], fur[1]) + 2
     assert fur[0] > max(car[0], wheel[0]) + 2
-    _, of_horses, of_cars = reader.usual
-    assert abs(of_horses[0]) < 0.3  # half of the horses are furry
-    assert of_cars[1] > 3
-    assert of_horses[1] < -1
-    assert of_cars[0] < -1
+    for _, of_horses, of_cars in (reader.seen, reader.usual):
+        assert abs(of_horses[0]) < 0.3  # half of the horses are furry
+        assert of_cars[1] > 3
+        assert of_horses[1] < -1
+        assert of_cars[0] < -1
 
 
 def test_background_has_no_attribute() -> None:
@@ -141,5 +140,6 @@ def test_background_has_no_attribute() -> None:
 
 def test_nothing_located_teaches_nothing() -> None:
     places = Places(np.zeros(1, int), np.zeros(1, int), np.ones(1))
-    reader = learn_attributes(HeldRows(np.ones((1, 1), np.float32)), places, Tags(np.zeros((1, 2)), np.zeros((1, 3))))
+    tags = Tags(np.zeros((1, 2)), np.zeros((1, 3)))
+    reader = learn_attributes(HeldRows(np.ones((1, 1), np.float32)), places, tags, 0.5)
     assert (describe_photo(reader, np.ones((1, 1)), np.zeros((1, 2)), np.ones(1)).regions < 0).all()

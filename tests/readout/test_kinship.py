@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tagsight.readout.kinship import Kinship, spread_scores
+from tagsight.readout.kinship import spread_scores
 
 
 @pytest.fixture
@@ -27,25 +27,25 @@ def kin_of(X: np.ndarray, area: np.ndarray, reach: float) -> np.ndarray:
 
 def test_settled_scores_solve_the_equation(photo: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     scores, X, area = photo
-    settled = spread_scores(scores, X, area, Kinship(reach=0.3, flow=0.8))
+    settled = spread_scores(scores, X, area, 0.8, reach=0.3)
     T = kin_of(X, area, 0.3)
     assert_allclose(settled, 0.2 * scores + 0.8 * T @ settled, atol=1e-10)
 
 
 def test_a_constant_stays_and_no_flow_changes_nothing(photo: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     scores, X, area = photo
-    assert_allclose(spread_scores(np.full((7, 1), 2.5), X, area, Kinship(0.01, 0.9)), 2.5)
-    assert_allclose(spread_scores(scores, X, area, Kinship(0.3, 0.0)), scores)
-    assert_allclose(spread_scores(scores[:1], X[:1], area[:1], Kinship(0.3, 0.9)), scores[:1])
+    assert_allclose(spread_scores(np.full((7, 1), 2.5), X, area, 0.9, reach=0.01), 2.5)
+    assert_allclose(spread_scores(scores, X, area, 0.0, reach=0.3), scores)
+    assert_allclose(spread_scores(scores[:1], X[:1], area[:1], 0.9, reach=0.3), scores[:1])
 
 
 def test_twins_far_apart_in_the_photo_agree_and_strangers_do_not() -> None:
     X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    settled = spread_scores(np.array([[4.0], [0.0], [0.0], [0.0]]), X, np.full(4, 0.25), Kinship(0.05, 0.9))
+    settled = spread_scores(np.array([[4.0], [0.0], [0.0], [0.0]]), X, np.full(4, 0.25), 0.9, reach=0.05)
     assert settled[1, 0] > 1.5
     assert abs(settled[2, 0]) < 1e-3
 
 
 def test_a_region_unlike_all_others_still_has_kin() -> None:
     X = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    assert np.isfinite(spread_scores(np.ones((2, 1)), X, np.full(2, 0.5), Kinship(1e-4, 0.9))).all()
+    assert np.isfinite(spread_scores(np.ones((2, 1)), X, np.full(2, 0.5), 0.9, reach=1e-4)).all()

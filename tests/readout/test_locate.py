@@ -6,26 +6,27 @@ from numpy.testing import assert_array_equal
 
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views
-from tagsight.readout.kinship import Kinship
-from tagsight.readout.locate import find_candidates, join_candidates, locate_objects, part_in_two
+from tagsight.readout.locate import Scorers, find_candidates, join_candidates, locate_objects, part_in_two
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
+from tagsight.readout.weights import Weights
 from tagsight.types import Array
 
-ALONE = Kinship(reach=0.1, flow=0.0)
+ALONE = Weights(flow=0.0)
 IDENTITY = Linear(np.eye(2, dtype=np.float32), np.zeros(2, np.float32))
+SILENT = Linear(np.zeros((2, 2), np.float32), np.zeros(2, np.float32))
 
 
-def locate(cue: Array, log_odds: Array, tags: Array, *, background: bool = True) -> Array:
+def locate(activation: Array, log_odds: Array, tags: Array, *, background: bool = True, cue: Linear = SILENT) -> Array:
     """Objects of photos of four unlike regions, whose vectors are the activation's scores, one photo a run."""
     labels = np.array([[0, 1, 2, 3]], np.int32)
     views = Views(np.array([2]), np.ones(1), np.ones(1))
     found = []
     for i, mine in enumerate(tags):
         rows = slice(4 * i, 4 * i + 4)
-        photo = DescribedPhoto(cue[rows], labels, np.zeros((0, 2), int), np.zeros(0), (4, 1))
+        photo = DescribedPhoto(activation[rows], labels, np.zeros((0, 2), int), np.zeros(0), (4, 1))
         regions = Regions([photo], views, np.eye(4, dtype=np.float32))
-        found.append(find_candidates(regions, IDENTITY, log_odds[rows], mine[None], ALONE))
+        found.append(find_candidates(regions, Scorers(IDENTITY, cue), log_odds[rows], mine[None], ALONE))
     return locate_objects(join_candidates(found), np.repeat(np.arange(len(tags)), 4), background=background)
 
 
@@ -72,3 +73,9 @@ def test_a_tagged_object_has_a_region_at_least_where_it_scores_best_itself() -> 
     cue = np.array([[9.0, -5.0], [8.0, -3.0], [-9.0, -7.0], [-9.0, -8.0]])
     both = np.concatenate([cue, cue])
     assert_array_equal(locate(both, both * 0, np.array([[1, 1], [1, 0]])), [1, 2, 0, 0, 1, 1, 0, 0])
+
+
+def test_the_cue_says_whether_a_region_is_an_object_but_not_which() -> None:
+    activation = np.array([[9.0, 8.0], [8.0, 9.0], [9.0, 0.0], [9.0, 1.0]])
+    cue = Linear(np.array([[0.0, 0.0], [3.0, 3.0]], np.float32), np.array([-18.0, -13.0], np.float32))
+    assert_array_equal(locate(activation, activation * 0, np.ones((1, 2)), cue=cue), [1, 2, 0, 0])

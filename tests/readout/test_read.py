@@ -6,14 +6,15 @@ from numpy.testing import assert_allclose
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views
 from tagsight.readout.attributes import AttributeReader
-from tagsight.readout.kinship import Kinship
+from tagsight.readout.heights import BANDS
 from tagsight.readout.learn import Readout
 from tagsight.readout.read import Reading, read_regions
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
+from tagsight.readout.weights import Weights
 
 
-def read(*, gate: float = 5.0, bias: float = 0.0, allowed: np.ndarray | None = None) -> Reading:
+def read(*, gate: float = 5.0, bias: float = 0.0, height: float = 0.0, allowed: np.ndarray | None = None) -> Reading:
     labels = np.array([[0, 1, 2]], np.int32)
     features = np.eye(3, dtype=np.float16)
     photo = DescribedPhoto(features, labels, np.zeros((0, 2), int), np.zeros(0), (3, 1))
@@ -21,8 +22,11 @@ def read(*, gate: float = 5.0, bias: float = 0.0, allowed: np.ndarray | None = N
     objects = Linear(np.array([[0, 4, 0], [0, 0, 4], [4, 0, 0]], np.float32), np.zeros(3, np.float32))
     cue = Linear(np.zeros((3, 2), np.float32), np.array([gate, gate], np.float32))
     attributes = Linear(np.array([[2], [-1], [0]], np.float32), np.zeros(1, np.float32))
-    reader = AttributeReader(attributes, np.zeros((3, 1), np.float32))
-    return read_regions(regions, Readout(cue, objects, reader, Kinship(0.1, 0.0), 0.5, bias), allowed)
+    reader = AttributeReader(attributes, np.zeros((3, 1), np.float32), np.zeros((3, 1), np.float32))
+    heights = np.zeros((3, BANDS), np.float32)
+    heights[0, BANDS // 2] = 3.0
+    readout = Readout(cue, objects, reader, heights, Weights(flow=0.0, height=height), 0.5, bias)
+    return read_regions(regions, readout, allowed)
 
 
 def test_each_region_is_what_its_reader_says() -> None:
@@ -42,6 +46,10 @@ def test_a_photos_doubt_lowers_objects_and_its_confidence_does_not_raise_them() 
 
 def test_the_bias_is_the_backgrounds() -> None:
     assert_allclose(read(bias=2.5).margin, read().margin - 2.5)
+
+
+def test_the_height_of_a_region_speaks_for_what_lies_there() -> None:
+    assert_allclose(read(height=0.5).margin, read().margin - 1.5, rtol=1e-6)
 
 
 def test_what_is_barred_is_nowhere_and_the_rest_is_as_before() -> None:

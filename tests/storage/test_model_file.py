@@ -17,9 +17,9 @@ from tagsight.features.codebook import Projection
 from tagsight.features.describer import Recipe
 from tagsight.features.views import Views
 from tagsight.readout.attributes import AttributeReader
-from tagsight.readout.kinship import Kinship
 from tagsight.readout.learn import Readout
 from tagsight.readout.regression import Linear
+from tagsight.readout.weights import Weights
 from tagsight.storage.model_file import load_model, save_model
 from tagsight.trained import Exemplar, TrainedModel, Training
 
@@ -44,8 +44,9 @@ def model() -> TrainedModel:
         Readout(
             _reader(8, 2, 0),
             _reader(6, 3, 1),
-            AttributeReader(_reader(6, 1, 2), np.array([[0.5], [1.0], [-1.0]], np.float32)),
-            Kinship(0.06, 0.85),
+            AttributeReader(_reader(6, 1, 2), *np.array([[[0.5], [1.0], [-1.0]], [[0.2], [0.4], [0.6]]], np.float32)),
+            np.arange(24, dtype=np.float32).reshape(3, 8),
+            Weights(likeness=0.3),
             0.6,
             -1.5,
         ),

@@ -14,7 +14,7 @@ from tagsight.errors import InputError
 from tagsight.evaluation.method import Method
 
 Teacher = Literal["tags", "boxes", "masks"]
-WEAK_TABLES = frozenset({"annotation", "queries", "segmentation", "inductive", "transductive", "predict"})
+WEAK_TABLES = frozenset({"annotation", "queries", "outlines", "segmentation", "inductive", "transductive", "predict"})
 
 
 class Entry(NamedTuple):
@@ -45,12 +45,35 @@ METHODS: dict[str, Entry] = {
 }
 """By name, in the order of the tables: weak methods, ours, then strongly supervised ones."""
 
-ABLATIONS: dict[str, Entry] = {
-    "no-spatial-field": Entry(OURS, {"preset": "ws-mrf-sibp", "coupling": 0.0}, joint=True),
-    "no-region-field": Entry(OURS, {"preset": "ws-mrf-sibp", "affinity": 0.0}, joint=True),
-    "no-free-factors": Entry(OURS, {"preset": "ws-mrf-sibp", "n_free": 0}, joint=True),
+
+def _change_model(**parameters: Any) -> Entry:
+    return Entry(OURS, {"preset": "ws-mrf-sibp", **parameters}, joint=True)
+
+
+def _change_readers(**weights: float) -> Entry:
+    return Entry(OURS, {"weights": weights}, tables=frozenset({"segmentation"}), joint=True)
+
+
+MODEL_ABLATIONS: dict[str, Entry] = {
+    "no-spatial-field": _change_model(coupling=0.0),
+    "no-region-field": _change_model(affinity=0.0),
+    "frozen-affinity": _change_model(learn_affinity=False),
+    "no-free-factors": _change_model(n_free=0),
+    "5-free-factors": _change_model(n_free=5),
+    "50-free-factors": _change_model(n_free=50),
 }
-"""The full model with one thing taken away."""
+"""The paper's model with one thing changed."""
+
+READER_ABLATIONS: dict[str, Entry] = {
+    "no-fields": Entry(OURS, {"coupling": 0.0, "affinity": 0.0}, joint=True),
+    "no-model": _change_readers(model=0.0),
+    "no-kinship": _change_readers(flow=0.0),
+    "no-likeness": _change_readers(likeness=0.0),
+    "no-doubt": _change_readers(doubt=0.0),
+}
+"""What `tagsight train` makes, with one thing changed."""
+
+ABLATIONS = {**MODEL_ABLATIONS, **READER_ABLATIONS}
 
 
 def find_entry(name: str) -> Entry:
@@ -66,7 +89,8 @@ def find_entry(name: str) -> Entry:
 
 def make_method(name: str, entry: Entry, sample: Sample) -> Method:
     """The method before it has learned anything, given what it may know of the sample beside its tags."""
-    truth = {"tags": (), "boxes": (sample.instances,), "masks": (sample.masks,)}[entry.taught_by]
+    masks = tuple(mask for mask in sample.masks if mask is not None)
+    truth = {"tags": (), "boxes": (sample.instances,), "masks": (masks,)}[entry.taught_by]
     module, _, attribute = entry.place.partition(":")
     try:
         maker = getattr(import_module(module), attribute)

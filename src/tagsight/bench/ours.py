@@ -13,6 +13,7 @@ from tagsight.features.described import DescribedPhoto
 from tagsight.fitting import FitOptions, Fitted, fit_photos
 from tagsight.presets import PRESETS
 from tagsight.readout.attributes import describe_parts
+from tagsight.readout.weights import Weights
 from tagsight.tasks.segment import label_regions
 from tagsight.trained import RegionPosterior, embed, look_at
 from tagsight.types import Array, Floats
@@ -25,7 +26,8 @@ class StackedIBPMethod:
 
     def __init__(self, *, preset: str | None = None, **parameters: Any):
         pure = {} if preset is None else {**PRESETS[preset], "readout": False}
-        self._options = FitOptions(**{**pure, **parameters})
+        weights = Weights(**parameters.pop("weights", {}))
+        self._options = FitOptions(**{**pure, **parameters}, weights=weights)
         self._fitted: Fitted
 
     def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, *, seed: int = 0) -> Self:
@@ -56,9 +58,9 @@ class StackedIBPMethod:
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
         """(B, K_a): the reader of attributes on what is in a box; else the mean of its regions' log-odds."""
         shares, (posterior,) = weigh_boxes(photo, boxes), look_at(self._fitted, [photo])
-        if self._fitted.readout:
+        if readout := self._fitted.readout:
             X = embed(photo.features, self._fitted.views, self._fitted.projection)
-            return describe_parts(self._fitted.readout.attributes, X, posterior.objects, shares)
+            return describe_parts(readout.attributes, X, posterior.objects, shares)
         return shares @ _odds(posterior.attributes)
 
 

@@ -38,10 +38,10 @@ class Row(NamedTuple):
 def outline_photos(described: DescribedSource, pictures: Sequence[Picture], count: int, *, seed: int) -> list[Row]:
     """`count` photos evenly from those to be judged on, outlined in each way; the truth comes last."""
     trials = {n: pose_trial(described, n) for n in {picture.attributes for picture in pictures}}
-    n_photos = len(described.judge)
-    chosen = np.unique(np.linspace(0, n_photos - 1, min(count, n_photos)).round().astype(int)).tolist()
+    truth = {i: mask for i, mask in enumerate(next(iter(trials.values())).judge.masks) if mask is not None}
+    places = np.unique(np.linspace(0, len(truth) - 1, min(count, len(truth))).round().astype(int))
+    chosen = [list(truth)[place] for place in places]
     columns = [_outline(trials[picture.attributes], picture, chosen, seed) for picture in pictures]
-    truth = next(iter(trials.values())).judge.masks
     return [
         Row(
             read_photo(described.source.judge[photo].path).pixels,

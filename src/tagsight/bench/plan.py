@@ -8,7 +8,8 @@ from tagsight.bench.methods import ABLATIONS, METHODS, Entry, find_entry
 from tagsight.bench.tables import Table
 from tagsight.errors import InputError
 
-ABLATION = "ablations"  # not a table of its own: annotation and segmentation of the ablated methods
+ABLATION = "ablations"  # not a table of its own: ABLATED tables of the ablated methods
+ABLATED = ("annotation", "queries", "segmentation")
 
 
 class Fit(NamedTuple):
@@ -49,7 +50,7 @@ def plan_cells(request: Request) -> list[Cell]:
     for name in request.tables or tuple(tables):
         for method in _choose_methods(request, name):
             entry = find_entry(method)
-            for table in ("annotation", "segmentation") if name == ABLATION else (name,):
+            for table in ABLATED if name == ABLATION else (name,):
                 if table not in entry.tables:
                     continue
                 sizes = choose_sizes(entry, tables["annotation" if name == ABLATION else table])
@@ -77,7 +78,7 @@ def _choose_methods(request: Request, table: str) -> Sequence[str]:
 def _check(request: Request) -> None:
     _check_choice(request.collection, "collection", tuple(COLLECTIONS))
     tables = COLLECTIONS[request.collection].tables
-    known = (*tables, ABLATION) if {"annotation", "segmentation"} <= set(tables) else tuple(tables)
+    known = (*tables, ABLATION) if set(ABLATED) <= set(tables) else tuple(tables)
     for table in request.tables:
         _check_choice(table, f"table of {request.collection}", known)
     _check_choice(request.features, "kind of features", ("deep", "classic"))

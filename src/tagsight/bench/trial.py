@@ -26,7 +26,7 @@ class Sample(NamedTuple):
     photos: tuple[DescribedPhoto, ...]
     tags: Tags
     instances: tuple[Instances, ...]
-    masks: tuple[Array, ...]  # (H, W) labels of an outline, VOID where not known; none where there are none
+    masks: tuple[Array | None, ...]  # (H, W) labels of an outline, VOID where not known; None where there is none
 
 
 class Trial(NamedTuple):
@@ -91,7 +91,7 @@ def _make_sample(
         photos,
         Tags(tags[:, :n], tags[:, n:]),
         tuple(locate_instances(photo, vocabulary) for photo in known),
-        tuple(_read_mask(photo.mask, kind) for photo in known if photo.mask is not None),
+        tuple(photo.mask and _read_mask(photo.mask, kind) for photo in known),
     )
 
 

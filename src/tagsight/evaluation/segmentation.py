@@ -26,12 +26,13 @@ def paint_labels(photo: DescribedPhoto, labels: Ints) -> Array:
 
 
 def confuse_labels(
-    photos: Sequence[DescribedPhoto], labels: Sequence[Ints], masks: Iterable[Array], n_classes: int
+    photos: Sequence[DescribedPhoto], labels: Sequence[Ints], masks: Iterable[Array | None], n_classes: int
 ) -> Ints:
-    """(n_classes, n_classes) pixels of all photos by true and found label; `masks` are (H, W), VOID 255 not counted."""
+    """(n_classes, n_classes) pixels of photos that have a mask (H, W), by true and found label; VOID not counted."""
     confusion = np.zeros((n_classes, n_classes), np.int64)
     for photo, found, mask in zip(photos, labels, masks, strict=True):
-        confusion += count_confusion(mask, paint_labels(photo, found), n_classes)
+        if mask is not None:
+            confusion += count_confusion(mask, paint_labels(photo, found), n_classes)
     return confusion
 
 

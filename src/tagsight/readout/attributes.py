@@ -8,15 +8,17 @@ that has none.
 In a new photo, region j is object o with probability p_jo and has the area a_j. The log-odds of the attributes are
 
     of a region alone      s_j = x_j W + b
-    of object o            A_o = log sum_j w_jo exp(s_j) + CUSTOM c_o,        w_jo = p_jo a_j / sum_m p_mo a_m
-    of a region            sum_o p_jo A_o + (1 - sum_o p_jo) (s_j + CUSTOM c_0)
+    of object o            A_o = log sum_j w_jo exp(s_j) + u_o,        w_jo = p_jo a_j / sum_m p_mo a_m
+    of a region            sum_o p_jo A_o + (1 - sum_o p_jo) (s_j + u_0)
 
-with c_o the log-odds of the attributes among the located training objects o, and c_0 those of background: what is usual
-for a horse, which its looks may overrule. The other way round, what a region is like says what it is (`liken`):
+with u_o what is usual for object o, which its looks may overrule: `Weights.custom` times the log-odds of the attributes
+among the located training objects o, drawn together where objects differ no more than by chance (`shares`); u_0 is that
+of background. The other way round, what a region is like says what it is (`liken`):
 
-    e_jo = sum_a  q_ja log P(a | o) + (1 - q_ja) log (1 - P(a | o)),         q = sigmoid(s), P = sigmoid(c),
+    e_jo = sum_a  q_ja log P(a | o) + (1 - q_ja) log (1 - P(a | o)),         q = sigmoid(s),
 
-the expected log-probability of its attributes in object o, o = 0 being background. An attribute is learned from all
+the expected log-probability of its attributes in object o, o = 0 being background, with P(a | o) as it was seen. (Drawn
+together, objects that are rare would be likened to all others.) An attribute is learned from all
 objects that have it, so it knows of a rare object what common ones taught it.
 """
 
@@ -31,10 +33,10 @@ from tagsight.readout.bags import Bags, pool_odds, train_pooled
 from tagsight.readout.binding import bind_attributes
 from tagsight.readout.regression import Linear
 from tagsight.readout.rows import Rows, number_blocks
+from tagsight.readout.shares import shrink_shares
 from tagsight.types import Array, Floats, Ints
 
 PENALTY = 2e-4  # on unit vectors
-CUSTOM = 0.5  # weight of what is usual
 FAINT = 0.02  # P(attribute | object) that no tag is denied
 RARE = 0.005  # the least that is usual
 
@@ -43,7 +45,8 @@ class AttributeReader(NamedTuple):
     """What reads attributes."""
 
     regions: Linear  # directions of a region -> attributes
-    usual: Array  # (1 + K_o, K_a) float32 log-odds: of background, and of each object
+    seen: Array  # (1 + K_o, K_a) float32 log-odds among background and each located training object
+    usual: Array  # (1 + K_o, K_a) float32 added to the log-odds of what is background, or that object
 
 
 class Described(NamedTuple):
@@ -82,8 +85,11 @@ class LabelledBags:
             yield Bags(X[self._order[here] - here.start], self._share[here], self._first[start : stop + 1] - here.start)
 
 
-def learn_attributes(rows: Rows, places: Places, tags: Tags) -> AttributeReader:
-    """A reader taught by vectors of regions (N, d), in blocks of whole photos, and where they are."""
+def learn_attributes(rows: Rows, places: Places, tags: Tags, custom: float) -> AttributeReader:
+    """A reader taught by vectors of regions (N, d), in blocks of whole photos, and where they are.
+
+    What is usual counts by `custom`.
+    """
     n_objects, n_attributes = tags.objects.shape[1], tags.attributes.shape[1]
     bags = LabelledBags(rows, places)
     photo, label = bags.photo, bags.label
@@ -93,16 +99,21 @@ def learn_attributes(rows: Rows, places: Places, tags: Tags) -> AttributeReader:
     reader = train_pooled(bags, rows.shape[1], targets, np.broadcast_to(1.0 / len(targets), targets.shape), PENALTY)
     count = np.zeros((n_objects, n_attributes))
     np.add.at(count, which, targets[located])
-    of_all = count.sum(axis=0) / max(len(which), 1)
-    of_each = (count + of_all) / (np.bincount(which, minlength=n_objects)[:, None] + 1.0)
-    usual = logit(np.clip(np.vstack([np.zeros(n_attributes), of_each]), RARE, 1.0 - RARE))
-    return AttributeReader(reader, usual.astype(np.float32))
+    n_located = np.bincount(which, minlength=n_objects)
+    seen = _weigh_odds((count + count.sum(axis=0) / max(len(which), 1)) / (n_located[:, None] + 1.0))
+    return AttributeReader(reader, seen, np.float32(custom) * _weigh_odds(shrink_shares(count, n_located)))
+
+
+def _weigh_odds(of_objects: Floats) -> Array:
+    """(1 + K_o, K_a) float32 log-odds: background has no attributes."""
+    shares = np.vstack([np.zeros(of_objects.shape[1]), of_objects])
+    return logit(np.clip(shares, RARE, 1.0 - RARE)).astype(np.float32)
 
 
 def liken(reader: AttributeReader, X: Array) -> Array:
     """(N, 1 + K_o) e, how well what regions (N, d) are like goes with background and each object."""
     like = expit(reader.regions.score(X))
-    return like @ log_expit(reader.usual).T + (1.0 - like) @ log_expit(-reader.usual).T
+    return like @ log_expit(reader.seen).T + (1.0 - like) @ log_expit(-reader.seen).T
 
 
 def describe_photo(reader: AttributeReader, X: Array, share: Floats, area: Floats) -> Described:
@@ -110,9 +121,9 @@ def describe_photo(reader: AttributeReader, X: Array, share: Floats, area: Float
     own = reader.regions.score(X).astype(np.float64)
     weight = share * area[:, None]
     weight = weight / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)
-    objects = pool_odds(own, weight.T) + CUSTOM * reader.usual[1:]
+    objects = pool_odds(own, weight.T) + reader.usual[1:]
     rest = 1.0 - share.sum(axis=1, keepdims=True)
-    return Described(share @ objects + rest * (own + CUSTOM * reader.usual[0]), objects)
+    return Described(share @ objects + rest * (own + reader.usual[0]), objects)
 
 
 def describe_parts(reader: AttributeReader, X: Array, share: Floats, weight: Floats) -> Floats:
@@ -125,7 +136,7 @@ def describe_parts(reader: AttributeReader, X: Array, share: Floats, weight: Flo
     mine = mine / mine.sum(axis=1, keepdims=True)
     objects = mine @ share
     objects = objects / np.maximum(objects.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    return pool_odds(reader.regions.score(X).astype(np.float64), mine) + CUSTOM * (objects @ reader.usual[1:])
+    return pool_odds(reader.regions.score(X).astype(np.float64), mine) + objects @ reader.usual[1:]
 
 
 def _share_tags(tags: Tags, photo: Ints, which: Ints) -> Floats:

@@ -12,24 +12,14 @@ It is the mean of a Gaussian field over all pairs of regions of the photo, in wh
 spatial field of the model links neighbours whether they look alike or not.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tagsight.types import Array, Floats
 
-
-class Kinship(NamedTuple):
-    """How far scores flow."""
-
-    reach: float
-    flow: float
+REACH = 0.06
 
 
-KINSHIP = Kinship(reach=0.06, flow=0.85)
-
-
-def spread_scores(scores: Array, X: Array, area: Floats, kinship: Kinship) -> Floats:
+def spread_scores(scores: Array, X: Array, area: Floats, flow: float, *, reach: float = REACH) -> Floats:
     """(R, C) settled scores of one photo from `scores` (R, C), unit vectors X (R, d) and `area` (R,)."""
     n_regions = len(X)
     if n_regions == 1:
@@ -37,6 +27,6 @@ def spread_scores(scores: Array, X: Array, area: Floats, kinship: Kinship) -> Fl
     distance = np.maximum(2.0 - 2.0 * (X @ X.T).astype(np.float64), 0.0)
     np.fill_diagonal(distance, np.inf)
     nearest = distance.min(axis=1, keepdims=True)  # the exponent's largest term at 1: no row vanishes
-    kin = np.exp((nearest - distance) / (2.0 * kinship.reach)) * area
+    kin = np.exp((nearest - distance) / (2.0 * reach)) * area
     kin /= kin.sum(axis=1, keepdims=True)
-    return np.linalg.solve(np.eye(n_regions) - kinship.flow * kin, (1.0 - kinship.flow) * scores.astype(np.float64))
+    return np.linalg.solve(np.eye(n_regions) - flow * kin, (1.0 - flow) * scores.astype(np.float64))

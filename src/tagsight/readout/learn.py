@@ -12,11 +12,12 @@ from tagsight.readout.activation import train_activation
 from tagsight.readout.attributes import AttributeReader, LabelledBags, Places, learn_attributes
 from tagsight.readout.coverage import has_background
 from tagsight.readout.cue import fit_cue
-from tagsight.readout.kinship import KINSHIP, Kinship
-from tagsight.readout.locate import Candidates, find_candidates, join_candidates, locate_objects
+from tagsight.readout.heights import find_bands, learn_heights
+from tagsight.readout.locate import Candidates, Scorers, find_candidates, join_candidates, locate_objects
 from tagsight.readout.regions import Regions, pool_photo
 from tagsight.readout.regression import Linear, OneHot, Scaling, Targets, fit_softmax
 from tagsight.readout.rows import Rows, gather_rows, keep_blocks, measure_rows
+from tagsight.readout.weights import Weights
 from tagsight.types import Array, Floats
 
 PENALTY = 2e-4  # of the activation that locates
@@ -30,7 +31,8 @@ class Readout(NamedTuple):
     cue: Linear  # strengths of a photo -> its objects
     objects: Linear  # directions of a region -> background and objects
     attributes: AttributeReader
-    kinship: Kinship
+    heights: Array  # (1 + K_o, BANDS) what each band speaks for
+    weights: Weights
     background: float  # share of the training regions that are none of the objects
     bias: float = 0.0  # added to the background's score
 
@@ -71,19 +73,21 @@ class Course(Protocol):
         ...
 
 
-def learn_readout(course: Course, tags: Tags, *, kinship: Kinship = KINSHIP) -> Readout:
+def learn_readout(course: Course, tags: Tags, weights: Weights) -> Readout:
     """Readers taught by `tags` and by the model's log-odds in the training regions."""
     cue = _learn_cue(course, tags)
-    photo, area = _place_regions(course)
-    activation = _learn_activation(course, photo, area, tags)
+    photo, area, bands = _place_regions(course)
+    scorers = Scorers(_learn_activation(course, photo, area, tags), cue)
     background = has_background(course.directions, photo, area, tags.objects)
-    candidates = join_candidates(list(_find(course, activation, tags, kinship)))
+    candidates = join_candidates(list(_find(course, scorers, tags, weights)))
     labels = locate_objects(candidates, photo, background=background)
+    heights = learn_heights(bands, labels, area, tags.objects.shape[1] + 1)
     return Readout(
         cue,
         _read_objects(course, labels, area, tags),
-        learn_attributes(course.directions, Places(photo, labels, area), tags),
-        kinship,
+        learn_attributes(course.directions, Places(photo, labels, area), tags, weights.custom),
+        heights,
+        weights,
         float(np.mean(labels == 0)),
     )
 
@@ -96,10 +100,14 @@ def _learn_cue(course: Course, tags: Tags) -> Linear:
     return fit_cue(rows, tags.objects)
 
 
-def _place_regions(course: Course) -> tuple[Array, Floats]:
-    """(N,) the photo of each region, and its share of it."""
-    areas = [photo.area for regions in course.regions() for photo in regions.photos]
-    return np.repeat(np.arange(len(areas), dtype=np.int32), [len(area) for area in areas]), np.concatenate(areas)
+def _place_regions(course: Course) -> tuple[Array, Floats, Array]:
+    """(N,) the photo of each region, its share of it, and the band of height it lies in."""
+    areas, bands = list[Floats](), list[Array]()
+    for photo in (photo for regions in course.regions() for photo in regions.photos):
+        areas.append(photo.area)
+        bands.append(find_bands(photo.labels, len(photo.features)))
+    photos = np.repeat(np.arange(len(areas), dtype=np.int32), [len(area) for area in areas])
+    return photos, np.concatenate(areas), np.concatenate(bands)
 
 
 def _learn_activation(course: Course, photo: Array, area: Floats, tags: Tags) -> Linear:
@@ -112,11 +120,11 @@ def _learn_activation(course: Course, photo: Array, area: Floats, tags: Tags) ->
     return Linear(basis @ found.weights, found.offset - offset @ found.weights)
 
 
-def _find(course: Course, activation: Linear, tags: Tags, kinship: Kinship) -> Iterator[Candidates]:
+def _find(course: Course, scorers: Scorers, tags: Tags, weights: Weights) -> Iterator[Candidates]:
     first = 0
     for regions, log_odds in course.located():
         objects = tags.objects[first : (first := first + len(regions.photos))]
-        yield find_candidates(regions, activation, log_odds, objects, kinship)
+        yield find_candidates(regions, scorers, log_odds, objects, weights)
 
 
 def _read_objects(course: Course, labels: Array, area: Floats, tags: Tags) -> Linear:

@@ -5,39 +5,49 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.readout.kinship import Kinship, spread_scores
+from tagsight.readout.kinship import spread_scores
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
+from tagsight.readout.weights import Weights
 from tagsight.types import Array, Floats
 
-TRUST = 0.05  # weight of the model's log-odds, which count correlated features many times, beside the activation's
 SURE = 40.0  # log-odds beyond this say no more
 BINS = 256
+
+
+class Scorers(NamedTuple):
+    """Classifiers of photos by their tags, which score regions."""
+
+    activation: Linear  # learned from the odds of regions; of vectors as they were described
+    cue: Linear  # learned from the mean of regions; of strengths
 
 
 class Candidates(NamedTuple):
     """The tagged object that each region is most likely part of, if it is part of any; and the other way round."""
 
-    score: Floats  # (N,) -inf where the photo has no tag
+    score: Floats  # (N,) that it is part of any; -inf where the photo has no tag
     which: Array  # (N,) int32, 1.. objects
     claims: Array  # (M, 2) int32: the region where a tagged object scores best by itself, and the object, 1..
 
 
 def find_candidates(
-    regions: Regions, activation: Linear, log_odds: Array, objects: Array, kinship: Kinship
+    regions: Regions, scorers: Scorers, log_odds: Array, objects: Array, weights: Weights
 ) -> Candidates:
-    """The object of highest score among the tags (I, K_o) of each region's photo.
+    """Among the tags (I, K_o) of each region's photo, the object with most of the evidence, shared among kin.
 
-    The score of an object is the activation's and, as `log_odds` (N, K_o), the model's together, shared among kin.
+    Activation and, as `log_odds` (N, K_o), the model tell objects from each other; with the cue added, they tell
+    objects from background. (The cue alone does not know objects from each other where many are in most photos.)
     """
     n = len(regions.X)
     score, which, claims = np.empty(n), np.zeros(n, np.int32), list[tuple[int, int]]()
-    for rows, photo, tagged in zip(regions.each_place(), regions.photos, objects.astype(bool), strict=True):
-        evidence = activation.score(photo.features.astype(np.float32)) + TRUST * np.clip(log_odds[rows], -SURE, SURE)
-        settled = spread_scores(evidence, regions.X[rows], photo.area, kinship)
-        allowed: Floats = np.where(tagged, settled, -np.inf)
-        score[rows] = allowed.max(axis=1, initial=-np.inf)
-        which[rows] = allowed.argmax(axis=1) + 1
+    photos = zip(regions.each_photo(), regions.photos, objects.astype(bool), strict=True)
+    for (rows, area, strengths), photo, tagged in photos:
+        model = weights.model * np.clip(log_odds[rows], -SURE, SURE)
+        evidence = scorers.activation.score(photo.features.astype(np.float32)) + model
+        both = np.hstack([evidence, evidence + scorers.cue.score(strengths)])
+        apart, any_of = np.hsplit(spread_scores(both, regions.X[rows], area, weights.flow), 2)
+        score[rows] = np.where(tagged, any_of, -np.inf).max(axis=1, initial=-np.inf)
+        which[rows] = np.where(tagged, apart, -np.inf).argmax(axis=1) + 1
         claims += [(rows.start + int(evidence[:, o].argmax()), int(o) + 1) for o in np.flatnonzero(tagged)]
     return Candidates(score, which, np.array(claims, np.int32).reshape(-1, 2))
 

@@ -6,13 +6,11 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 
 from tagsight.readout.attributes import describe_photo, liken
+from tagsight.readout.heights import find_bands
 from tagsight.readout.kinship import spread_scores
 from tagsight.readout.learn import Readout
 from tagsight.readout.regions import Regions, pool_photo
 from tagsight.types import Array, Floats
-
-GATE = 0.5  # weight of the photo's own doubt about an object
-LIKENESS = 0.4  # weight of what a region is like, beside what it is
 
 
 class Reading(NamedTuple):
@@ -42,15 +40,18 @@ def read_regions(regions: Regions, readout: Readout, allowed: Array | None = Non
     """
     n_regions, n_classes = len(regions.X), readout.objects.weights.shape[1]
     n_attributes = readout.attributes.usual.shape[1]
+    weights = readout.weights
     classes = np.empty((n_regions, n_classes))
     attributes = np.empty((n_regions, n_attributes))
     of_objects = np.empty((len(regions.photos), n_classes - 1, n_attributes))
     for i, (rows, area, strengths) in enumerate(regions.each_photo()):
         X = regions.X[rows]
-        scores = readout.objects.score(X) + LIKENESS * liken(readout.attributes, X)
+        scores = readout.objects.score(X) + weights.likeness * liken(readout.attributes, X)
+        bands = find_bands(regions.photos[i].labels, len(X))
+        scores += weights.height * readout.heights[:, bands].T
         doubt = np.minimum(readout.cue.score(pool_photo(area, strengths)), 0.0)
-        own = np.hstack([scores[:, :1] + np.float32(readout.bias), scores[:, 1:] + GATE * doubt])
-        classes[rows] = spread_scores(own, X, area, readout.kinship)
+        own = np.hstack([scores[:, :1] + np.float32(readout.bias), scores[:, 1:] + weights.doubt * doubt])
+        classes[rows] = spread_scores(own, X, area, weights.flow)
         if allowed is not None:
             classes[rows, 1:] = np.where(allowed[i], classes[rows, 1:], -np.inf)
         share = softmax(classes[rows], axis=1)[:, 1:]

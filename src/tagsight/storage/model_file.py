@@ -27,13 +27,13 @@ from tagsight.files import write_atomically
 from tagsight.model.settings import Factors, Settings
 from tagsight.model.state import Appearance, Globals, Scales, Sparsity, Summary
 from tagsight.readout.attributes import AttributeReader
-from tagsight.readout.kinship import Kinship
 from tagsight.readout.learn import Readout
 from tagsight.readout.regression import Linear
+from tagsight.readout.weights import Weights
 from tagsight.trained import Exemplar, TrainedModel, Training
 from tagsight.types import Array
 
-SCHEMA = 3
+SCHEMA = 4
 CODEBOOK = "codebook."
 
 
@@ -163,8 +163,8 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
     )
 
 
-def _readout_numbers(readout: Readout) -> dict[str, float]:
-    return {**readout.kinship._asdict(), "background": readout.background, "bias": readout.bias}
+def _readout_numbers(readout: Readout) -> dict[str, Any]:
+    return {"weights": readout.weights._asdict(), "background": readout.background, "bias": readout.bias}
 
 
 def _readout_tensors(readout: Readout) -> dict[str, Array]:
@@ -172,17 +172,25 @@ def _readout_tensors(readout: Readout) -> dict[str, Array]:
     tensors = {
         f"readout.{part}.{name}": array for part, one in linears.items() for name, array in one._asdict().items()
     }
-    return {**tensors, "readout.usual": readout.attributes.usual}
+    _, seen, usual = readout.attributes
+    return {**tensors, "readout.seen": seen, "readout.usual": usual, "readout.heights": readout.heights}
 
 
-def _readout(header: dict[str, float], tensors: dict[str, Array]) -> Readout:
+def _readout(header: dict[str, Any], tensors: dict[str, Array]) -> Readout:
     cue, objects, attributes = (
         Linear(*(tensors[f"readout.{part}.{name}"] for name in Linear._fields))
         for part in ("cue", "objects", "attributes")
     )
-    reader = AttributeReader(attributes, tensors["readout.usual"])
-    kinship = Kinship(header["reach"], header["flow"])
-    return Readout(cue, objects, reader, kinship, header["background"], header["bias"])
+    reader = AttributeReader(attributes, tensors["readout.seen"], tensors["readout.usual"])
+    return Readout(
+        cue,
+        objects,
+        reader,
+        tensors["readout.heights"],
+        Weights(**header["weights"]),
+        header["background"],
+        header["bias"],
+    )
 
 
 def _exemplars(scores: list[list[float]], tensors: dict[str, Array]) -> tuple[tuple[Exemplar, ...], ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tagsight.bench.sources.source import KnownBox, KnownPhoto, MaskKind, Source
 from tagsight.data.readers import open_collection
-from tagsight.data.readers.apascal import Instance, mask_path, read_instances
+from tagsight.data.readers.apascal import Instance, list_photos, mask_path, read_instances
 
 SPLITS = {"photos": ("train", "test"), "segmentation": ("segmentation-train", "segmentation-test")}
 
@@ -24,13 +24,11 @@ def read_apascal(folder: Path, part: str) -> Source:
     vocabulary = open_collection(folder, format="apascal", split=learn, colours=True).vocabulary
     plain = open_collection(folder, format="apascal", split=learn).vocabulary.attributes
     sets = {len(names): names for names in ((), MATERIALS, plain, vocabulary.attributes)}
-    masks = part == "segmentation"
-    return Source(
-        vocabulary, sets, _read_split(folder, learn, masks), _read_split(folder, judge, masks), MaskKind(255, True)
-    )
+    return Source(vocabulary, sets, _read_split(folder, learn), _read_split(folder, judge), MaskKind(255, True))
 
 
-def _read_split(folder: Path, split: str, masks: bool) -> tuple[KnownPhoto, ...]:
+def _read_split(folder: Path, split: str) -> tuple[KnownPhoto, ...]:
+    outlined = {photo for outlines in SPLITS["segmentation"] for photo in list_photos(folder, split=outlines)}
     boxes: dict[str, list[KnownBox]] = {}
     for instance in read_instances(folder, split=split):
         boxes.setdefault(instance.path.name, []).append(_know(instance))
@@ -40,7 +38,7 @@ def _read_split(folder: Path, split: str, masks: bool) -> tuple[KnownPhoto, ...]
             photo.objects,
             photo.attributes,
             tuple(boxes.get(photo.path.name, ())),
-            mask_path(folder, photo.path) if masks else None,
+            mask_path(folder, photo.path) if photo.path.name in outlined else None,
         )
         for photo in open_collection(folder, format="apascal", split=split, colours=True).photos
     )

@@ -103,8 +103,13 @@ def read_instances(path: Path, *, split: str) -> tuple[Instance, ...]:
     boxes = _read_boxes(path, chosen, read_vocabulary(path))
     if boxes.faults:
         raise InputError(f"{chosen.boxes}, {boxes.faults[0].where}: {boxes.faults[0].reason}: mend that line")
-    photos = {photo for _, photo in _read_photos(path, chosen)}
+    photos = set(list_photos(path, split=split))
     return tuple(instance for instance in boxes.instances if instance.path.name in photos)
+
+
+def list_photos(path: Path, *, split: str) -> list[str]:
+    """Names of the photos of a split."""
+    return [photo for _, photo in _read_photos(path, SPLITS[choose_split(path, split, SPLITS)])]
 
 
 def mask_path(path: Path, photo: Path) -> Path:
