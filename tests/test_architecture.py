@@ -21,6 +21,8 @@ LAYERS = [
     {"estimator", "readout"},
     {"trained"},
     {"photo_runs", "spots"},
+    {"course"},
+    {"held_out"},
     {"exemplars", "fitting", "storage.model_file", "tasks"},
     {"training", "evaluation", "pictures"},
     {"index", "export", "baselines"},

@@ -1,7 +1,7 @@
 """From described photos and their tags to something that looks: model, readers, calibration."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,34 +10,24 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from tagsight.calibration import UNCALIBRATED, Calibration, fit_calibration
+from tagsight.calibration import Calibration
+from tagsight.course import PhotoCourse, look_through
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.devices import Where
-from tagsight.engine.inference import Learned, NewPhotos, infer_photos
+from tagsight.engine.inference import Learned
 from tagsight.engine.learn import Lesson
 from tagsight.errors import InputError
 from tagsight.features.codebook import Projection, learn_projection, learn_standard_projection
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views, learn_views, see_directions
+from tagsight.held_out import Comparison, compare_posteriors, compare_readings
 from tagsight.memory import leave_room
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Loop
 from tagsight.model.settings import Factors, Settings
-from tagsight.photo_runs import (
-    Chosen,
-    HeldRuns,
-    PhotoRuns,
-    Run,
-    RunRows,
-    Space,
-    StoredRuns,
-    plan_length,
-    standardise_blocks,
-)
+from tagsight.photo_runs import Chosen, HeldRuns, PhotoRuns, Space, StoredRuns, plan_length
 from tagsight.progress import Report, stay_silent
 from tagsight.readout.learn import Readout, learn_readout
-from tagsight.readout.read import read_regions
-from tagsight.readout.regions import Regions
 from tagsight.readout.weights import Weights
 from tagsight.spots import Spots, find_spots, merge_spots
 from tagsight.storage.checkpoint import Checkpoint
@@ -158,16 +148,18 @@ def check_budget(options: FitOptions) -> None:
 def _fit_photos(lot: _Lot, desk: _Desk) -> Fitted:
     space = _learn_space(lot, desk.options)
     desk = _plan_runs(lot, space, desk)
-    bias, objects, attributes = 0.0, UNCALIBRATED, UNCALIBRATED
-    if len(lot.photos) >= FEWEST_TO_HOLD_OUT:
-        bias, objects, attributes = _calibrate_once(lot, space, desk)
+    held_out = _compare_once(lot, space, desk) if len(lot.photos) >= FEWEST_TO_HOLD_OUT else Comparison()
     runs = desk.lay_out(lot, space, "learning")
     taught = _teach(lot, runs, space, desk, "learning")
-    readout = taught.readout and taught.readout._replace(bias=bias)
+    readout = taught.readout and taught.readout._replace(bias=held_out.bias)
     allowed = _allow(np.hstack(lot.tags), desk.options)
     spots = merge_spots(
-        [find_spots(odds, run.stacked.groups, run.here.start) for run, odds in _look(runs, taught.learned, allowed)]
+        [
+            find_spots(odds, run.stacked.groups, run.here.start)
+            for run, odds in look_through(runs, taught.learned, allowed)
+        ]
     )
+    _, objects, attributes = held_out
     return Fitted(space.views, space.projection, taught.learned, readout, objects, attributes, spots, taught.bound)
 
 
@@ -209,7 +201,7 @@ def _compile_kernels(lot: _Lot, space: Space, desk: _Desk) -> None:
     runs = HeldRuns(few.photos, space)
     desk = desk._replace(report=stay_silent, checkpoint=None)
     learned, _ = _fit_model(runs, np.hstack(few.tags), few.tags.attributes.shape[1], space.length, desk, "compiling")
-    for _ in _look(runs, learned, _allow(np.hstack(few.tags), desk.options)):
+    for _ in look_through(runs, learned, _allow(np.hstack(few.tags), desk.options)):
         pass
 
 
@@ -226,7 +218,7 @@ def _teach(lot: _Lot, runs: PhotoRuns, space: Space, desk: _Desk, stage: str) ->
         locator = learned
         if attributes.shape[1]:
             locator, _ = _fit_model(runs, objects, 0, space.length, desk, f"{stage} where objects are")
-        course = _Course(runs, space, locator, _allow(objects, desk.options), int(lot.sizes.sum()))
+        course = PhotoCourse(runs, space, locator, _allow(objects, desk.options), int(lot.sizes.sum()))
         readout = learn_readout(course, lot.tags, desk.options.weights)
     return _Taught(learned, readout, bound)
 
@@ -251,99 +243,22 @@ def _allow(tags: Array, options: FitOptions) -> Array:
     return np.hstack([tags, np.ones((len(tags), options.n_free), np.uint8)])
 
 
-def _look(runs: PhotoRuns, learned: Learned, allowed: Array) -> Iterator[tuple[Run, Array]]:
-    """Each run with its log-odds (n, K) where photos allow the factors `allowed` (I, K)."""
-    for run in runs:
-        yield run, infer_photos(learned, NewPhotos(*run.stacked, allowed[run.here])).log_odds
-
-
-class _Course(NamedTuple):
-    """What teaches the readers (see `readout.learn.Course`)."""
-
-    runs: PhotoRuns
-    space: Space
-    locator: Learned
-    allowed: Array
-    n_regions: int
-
-    @property
-    def width(self) -> int:
-        return int(self.space.views.ends[-1])
-
-    @property
-    def shelf(self) -> Path | None:
-        return self.runs.shelf
-
-    @property
-    def directions(self) -> RunRows:
-        return RunRows(self.runs, self.n_regions, self.space.length)
-
-    @property
-    def standard(self) -> Projection:
-        return self.space.standard
-
-    def standardised(self) -> Iterator[Array]:
-        return standardise_blocks(self.runs, self.space.standard)
-
-    def regions(self) -> Iterator[Regions]:
-        for run in self.runs:
-            yield Regions(run.photos, self.space.views, run.stacked.X)
-
-    def located(self) -> Iterator[tuple[Regions, Array]]:
-        n_objects = self.locator.settings.factors.objects
-        for run, log_odds in _look(self.runs, self.locator, self.allowed):
-            yield Regions(run.photos, self.space.views, run.stacked.X), log_odds[:, :n_objects]
-
-
-def _calibrate_once(lot: _Lot, space: Space, desk: _Desk) -> tuple[float, Calibration, Calibration]:
+def _compare_once(lot: _Lot, space: Space, desk: _Desk) -> Comparison:
     """Teach most photos, and compare with the others; from the checkpoint if it was done."""
     checkpoint = desk.checkpoint
     kept = checkpoint and checkpoint.load_result("calibration")
     if kept:
         bias, objects, attributes = kept
-        return bias, Calibration(*objects), Calibration(*attributes)
+        return Comparison(bias, Calibration(*objects), Calibration(*attributes))
     held_out = np.random.default_rng(desk.options.seed).random(len(lot.photos)) < HELD_OUT
     rest, others = lot.choose(~held_out), lot.choose(held_out)
     taught = _teach(rest, desk.lay_out(rest, space, "calibrating"), space, desk, "calibrating")
-    found = _calibrate(desk.lay_out(others, space, "held-out"), others.tags, space, taught)
+    runs = desk.lay_out(others, space, "held-out")
+    if taught.readout:
+        found = compare_readings(runs, others.tags, space, taught.readout)
+    else:
+        found = compare_posteriors(runs, others.tags, taught.learned)
     if checkpoint:
         checkpoint.keep_result("calibration", found)
     desk.clear("calibrating", "held-out")
     return found
-
-
-def _calibrate(runs: PhotoRuns, tags: Tags, space: Space, taught: _Taught) -> tuple[float, Calibration, Calibration]:
-    """Compare what is said of photos held out with their tags.
-
-    The bias of the background is such that as many regions are background, tags unknown, as in the located objects
-    that taught the reader.
-    """
-    bias, readout = 0.0, taught.readout
-    objects, attributes = (np.full(part.shape, -np.inf) for part in tags)
-    if readout:
-        margins = [read_regions(_regions(run, space), readout).margin for run in runs]
-        bias = float(np.quantile(np.concatenate(margins), readout.background))
-        for run in runs:
-            reading = read_regions(_regions(run, space), readout._replace(bias=bias))
-            somewhere = reading.margin > 0  # attributes are of objects: not asked of the background
-            groups = run.stacked.groups
-            np.maximum.at(objects[run.here], groups, reading.objects)
-            np.maximum.at(attributes[run.here], groups[somewhere], reading.attributes[somewhere])
-    else:
-        factors = taught.learned.settings.factors
-        anything = np.ones((len(tags.objects), factors.total), np.uint8)
-        for run, log_odds in _look(runs, taught.learned, anything):
-            of_objects, of_attributes, _ = np.hsplit(log_odds, [factors.objects, factors.tagged])
-            np.maximum.at(objects[run.here], run.stacked.groups, of_objects)
-            np.maximum.at(attributes[run.here], run.stacked.groups, of_attributes)
-    return bias, _compare(objects, tags.objects), _compare(attributes, tags.attributes)
-
-
-def _regions(run: Run, space: Space) -> Regions:
-    return Regions(run.photos, space.views, run.stacked.X)
-
-
-def _compare(strongest: Array, tags: Array) -> Calibration:
-    """Calibrate the strongest log-odds of each photo that has any."""
-    asked = np.isfinite(strongest).any(axis=1)
-    return fit_calibration(strongest[asked].ravel(), tags[asked].ravel())

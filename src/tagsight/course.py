@@ -1,0 +1,67 @@
+"""Runs of photos as a course: what the model says of them, and what teaches the readers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tagsight.engine.inference import Learned, NewPhotos, infer_photos
+from tagsight.features.codebook import Projection
+from tagsight.photo_runs import PhotoRuns, Run, RunRows, Space, standardise_blocks
+from tagsight.readout.regions import Regions
+from tagsight.types import Array
+
+
+def look_through(runs: PhotoRuns, learned: Learned, allowed: Array) -> Iterator[tuple[Run, Array]]:
+    """Each run with its log-odds (n, K) where photos allow the factors `allowed` (I, K)."""
+    for run in runs:
+        yield run, infer_photos(learned, NewPhotos(*run.stacked, allowed[run.here])).log_odds
+
+
+class PhotoCourse(NamedTuple):
+    """What teaches the readers."""
+
+    runs: PhotoRuns
+    space: Space
+    locator: Learned
+    allowed: Array
+    n_regions: int
+
+    @property
+    def width(self) -> int:
+        """See `readout.learn.Course`."""
+        return int(self.space.views.ends[-1])
+
+    @property
+    def shelf(self) -> Path | None:
+        """See `readout.learn.Course`."""
+        return self.runs.shelf
+
+    @property
+    def directions(self) -> RunRows:
+        """See `readout.learn.Course`."""
+        return RunRows(self.runs, self.n_regions, self.space.length)
+
+    @property
+    def standard(self) -> Projection:
+        """See `readout.learn.Course`."""
+        return self.space.standard
+
+    def standardised(self) -> Iterator[Array]:
+        """See `readout.learn.Course`."""
+        return standardise_blocks(self.runs, self.space.standard)
+
+    def regions(self) -> Iterator[Regions]:
+        """See `readout.learn.Course`."""
+        for run in self.runs:
+            yield see_regions(run, self.space)
+
+    def located(self) -> Iterator[tuple[Regions, Array]]:
+        """See `readout.learn.Course`."""
+        n_objects = self.locator.settings.factors.objects
+        for run, log_odds in look_through(self.runs, self.locator, self.allowed):
+            yield see_regions(run, self.space), log_odds[:, :n_objects]
+
+
+def see_regions(run: Run, space: Space) -> Regions:
+    """The regions of a run."""
+    return Regions(run.photos, space.views, run.stacked.X)
