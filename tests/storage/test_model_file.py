@@ -70,8 +70,9 @@ def assert_same(a: object, b: object) -> None:
         for x, y in zip(a, b, strict=True):
             assert_same(x, y)
     elif isinstance(a, np.ndarray):
-        assert_array_equal(a, np.asarray(b))
+        assert_array_equal(a, np.asarray(b), strict=True)
     else:
+        assert np.ndim(b) == 0
         assert a == b
 
 

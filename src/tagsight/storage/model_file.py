@@ -39,7 +39,7 @@ CODEBOOK = "codebook."
 
 def save_model(model: TrainedModel, path: Path) -> None:
     """Write the model; `path` holds the old file or the new one at any time."""
-    tensors = {name: np.ascontiguousarray(array) for name, array in _tensors(model).items()}
+    tensors = {name: np.asarray(array, order="C") for name, array in _tensors(model).items()}
     header = _header(model)
     header["sha256"] = _digest(header, tensors)
     write_atomically(path, save(tensors, {"tagsight": _write_json(header)}))
