@@ -1,4 +1,4 @@
-"""Write docs/results.md and its curves from the cells that `tagsight bench` made.
+"""Write docs/results.md, its curves and the README's digest from the cells that `tagsight bench` made.
 
 python benchmarks/results_page.py
 """
@@ -6,14 +6,16 @@ python benchmarks/results_page.py
 from pathlib import Path
 
 from record import RESULTS
+from tables import insert
 
 from tagsight.bench.board import Board
 from tagsight.bench.cells import read_cells
 from tagsight.bench.curves import draw_curves
-from tagsight.bench.page import ALL, FEATURES, render_page
+from tagsight.bench.page import ALL, FEATURES, render_digest, render_page
 from tagsight.files import write_atomically
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 
 
 def main() -> None:
@@ -23,6 +25,7 @@ def main() -> None:
         curves = draw_curves(Board(cells, "apascal", features), ALL)
         if curves is not None:
             write_atomically(images / f"queries-{features}.svg", curves)
+    insert(ROOT / "README.md", "digest", render_digest(cells))
     write_atomically(DOCS / "results.md", render_page(cells, {path.name for path in images.iterdir()}).encode())
 
 

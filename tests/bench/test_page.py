@@ -10,7 +10,7 @@ from tagsight.bench.board import Board
 from tagsight.bench.cells import read_cells
 from tagsight.bench.curves import draw_curves
 from tagsight.bench.methods import METHODS
-from tagsight.bench.page import render_page
+from tagsight.bench.page import render_digest, render_page
 
 
 def make_cell(
@@ -114,6 +114,7 @@ def test_the_page_is_that_of_the_cells(repository: Path) -> None:
     assert (repository / "docs/results.md").read_text() == render_page(cells, pictures), (
         "run benchmarks/results_page.py"
     )
+    assert render_digest(cells) in (repository / "README.md").read_text(), "run benchmarks/results_page.py"
 
 
 def test_curves_are_drawn_alike_each_time() -> None:

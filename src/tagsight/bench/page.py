@@ -12,6 +12,7 @@ from tagsight.bench.sources.apascal import MATERIALS
 
 FEATURES = ("deep", "classic")
 ALL = 64  # attributes of aPascal
+DIGEST = ("tagsight", "activation", "wsvm", "ws-mrf-sibp", "ssvm", "supervised")
 
 HEAD = """# Results
 
@@ -78,10 +79,25 @@ def render_page(cells: Sequence[Cell], pictures: Container[str]) -> str:
             parts.append(f"![Precision over recall, mean over queries](images/{curves})\n")
     for features in FEATURES:
         parts += [f"## LabelMe Outdoor (ADE labels), {features} features\n", LABELME]
-        parts.append(_render_labelme(Board(cells, "labelme", features)))
+        parts.append(tabulate(Board(cells, "labelme", features), tuple(METHODS), list_labelme()))
     parts += ["## ImageNet Attribute\n", _render_imagenet()]
     parts += [text for name, text in (("panels.jpg", PANELS), ("factors.jpg", FACTORS)) if name in pictures]
     return "\n".join(parts)
+
+
+def render_digest(cells: Sequence[Cell]) -> str:
+    """A few columns of a few methods, deep features."""
+    outlined = [column._replace(title=f"mIoU, {column.title}") for column in list_segmentation()]
+    columns = [
+        *(column for column in outlined if column.attributes in (0, ALL)),
+        *list_annotation()[:5],
+        *(column for column in list_queries() if column.title.endswith("MAR")),
+    ]
+    apascal, labelme = (
+        tabulate(Board(cells, name, "deep"), DIGEST, [column._replace(paper=None) for column in chosen])
+        for name, chosen in (("apascal", columns), ("labelme", list_labelme()))
+    )
+    return f"{apascal}\nLabelMe Outdoor, share of pixels and mean over classes:\n\n{labelme}"
 
 
 def _tell_machine(cells: Sequence[Cell]) -> str:
@@ -157,8 +173,9 @@ def list_segmentation() -> list[Column]:
     ]
 
 
-def _render_labelme(board: Board) -> str:
-    columns = [
+def list_labelme() -> list[Column]:
+    """Columns of the three tasks."""
+    return [
         Column(
             f"{table}, per {unit}",
             "labelme",
@@ -170,7 +187,6 @@ def _render_labelme(board: Board) -> str:
         for table in ("inductive", "transductive", "predict")
         for place, unit in enumerate(("pixel", "class"))
     ]
-    return tabulate(board, tuple(METHODS), columns)
 
 
 def _render_imagenet() -> str:
