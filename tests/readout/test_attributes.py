@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from tagsight.data.vocabulary import Tags
 from tagsight.readout.attributes import (
+    CALM,
     AttributeReader,
     LabelledBags,
     Places,
@@ -61,7 +62,7 @@ def test_a_region_is_likened_to_what_has_its_attributes() -> None:
     words = Linear(np.array([[3.0, -3.0], [-3.0, 3.0], [-4.0, -4.0]], np.float32), np.zeros(2, np.float32))
     usual = np.array([[-5.0, -5.0], [2.0, -2.0], [-1.0, 1.5]], np.float32)
     scores = liken(AttributeReader(words, usual, usual * 9), np.eye(3, dtype=np.float32))
-    q, P = 1 / (1 + np.exp(-words.weights.astype(float))), 1 / (1 + np.exp(-usual.astype(float)))
+    q, P = 1 / (1 + np.exp(-CALM * words.weights.astype(float))), 1 / (1 + np.exp(-usual.astype(float)))
     for j in range(3):
         for o in range(3):
             expected = sum(q[j, a] * np.log(P[o, a]) + (1 - q[j, a]) * np.log(1 - P[o, a]) for a in range(2))

@@ -15,7 +15,7 @@ with u_o what is usual for object o, which its looks may overrule: `Weights.cust
 among the located training objects o, drawn together where objects differ no more than by chance (`shares`); u_0 is that
 of background. The other way round, what a region is like says what it is (`liken`):
 
-    e_jo = sum_a  q_ja log P(a | o) + (1 - q_ja) log (1 - P(a | o)),         q = sigmoid(s),
+    e_jo = sum_a  q_ja log P(a | o) + (1 - q_ja) log (1 - P(a | o)),         q = sigmoid(CALM s),
 
 the expected log-probability of its attributes in object o, o = 0 being background, with P(a | o) as it was seen. (Drawn
 together, objects that are rare would be likened to all others.) An attribute is learned from all
@@ -37,6 +37,7 @@ from tagsight.readout.shares import shrink_shares
 from tagsight.types import Array, Floats, Ints
 
 PENALTY = 2e-4  # on unit vectors
+CALM = 0.5  # of log-odds in likeness: a reader taught by bags is too sure of each region
 FAINT = 0.02  # P(attribute | object) that no tag is denied
 RARE = 0.005  # the least that is usual
 
@@ -112,7 +113,7 @@ def _weigh_odds(of_objects: Floats) -> Array:
 
 def liken(reader: AttributeReader, X: Array) -> Array:
     """(N, 1 + K_o) e, how well what regions (N, d) are like goes with background and each object."""
-    like = expit(reader.regions.score(X))
+    like = expit(CALM * reader.regions.score(X))
     return like @ log_expit(reader.seen).T + (1.0 - like) @ log_expit(-reader.seen).T
 
 
