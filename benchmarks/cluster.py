@@ -55,6 +55,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as scratch, join_cluster():
         os.environ["TAGSIGHT_CACHE"] = scratch
+        os.environ["OMP_NUM_THREADS"] = "1"  # of bare processes, as Ray has it for its actors
         figures = {
             "ray": ray.__version__,
             "sweeps": options.sweeps,

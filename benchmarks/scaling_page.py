@@ -2,8 +2,8 @@
 
     python benchmarks/scaling_page.py
 
-Sweeps of threads and Ray actors, and what Ray adds, come from scaling.json, sweeps of a GPU from scaling_gpu.json,
-the description of photos from regions.json and gpu.json, inference from iteration.json.
+Sweeps of threads and Ray actors come from scaling.json, what Ray adds beside processes from cluster.json, sweeps of a GPU
+from scaling_gpu.json, the description of photos from regions.json and gpu.json, inference from iteration.json.
 """
 
 import math
@@ -41,6 +41,7 @@ def main() -> None:
     curves = list(list_curves())
     draw(curves)
     insert(PAGE, "scaling-table", scaling_table(curves))
+    insert(PAGE, "overhead-table", overhead_table())
     insert(PAGE, "cost-table", cost_table(Assumed()))
 
 
@@ -87,6 +88,18 @@ def scaling_table(curves: list[Curve]) -> str:
         cells = (f"{found[n][0]:.3g} s, {found[n][1] / 1e9:.2g} GB" if n in found else "" for n in sizes)
         rows.append((curve.name, *cells))
     return tabulate(("", *(f"{n:,} photos" for n in sizes)), rows)
+
+
+def overhead_table() -> str:
+    """Threads of one process, bare processes on pipes, Ray actors: milliseconds a sweep."""
+    rows = read("cluster")["overhead"]
+    names = ("", *(f"{row['photos']:,} photos" for row in rows))
+    kinds = [key.removesuffix("_ms") for key in rows[0] if key.endswith("_ms")]
+    kinds.sort(key=lambda kind: ("threads", "processes", "actors").index(kind.split("_")[0]))
+    return tabulate(
+        names,
+        [(kind.replace("_", ", "), *(f"{row[f'{kind}_ms']:.0f} ms" for row in rows)) for kind in kinds],
+    )
 
 
 def cost_table(assumed: Assumed) -> str:
