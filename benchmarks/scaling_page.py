@@ -2,8 +2,8 @@
 
     python benchmarks/scaling_page.py
 
-Sweeps of threads and Ray actors come from scaling.json, what Ray adds beside processes from cluster.json, sweeps of a GPU
-from scaling_gpu.json, the description of photos from regions.json and gpu.json, inference from iteration.json.
+Sweeps of threads and Ray actors come from scaling.json, what Ray adds beside processes from cluster.json, sweeps of a
+GPU from scaling_gpu.json, the description of photos from regions.json and gpu.json, inference from iteration.json.
 """
 
 import math

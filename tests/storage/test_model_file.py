@@ -72,7 +72,7 @@ def assert_same(a: object, b: object) -> None:
     elif isinstance(a, np.ndarray):
         assert_array_equal(a, np.asarray(b), strict=True)
     else:
-        assert np.ndim(b) == 0
+        assert not isinstance(b, np.ndarray)
         assert a == b
 
 
