@@ -20,7 +20,7 @@ def read_size(text: str) -> int:
 
 def write_size(size: int) -> str:
     """A size in the unit that reads best."""
-    return f"{size / 10**9:.1f}GB" if size >= 10**9 else f"{size / 10**6:.0f}MB"
+    return f"{size / 10**9:.2f}GB" if size >= 10**9 else f"{size / 10**6:.0f}MB"
 
 
 def measure_resident() -> int:
