@@ -21,6 +21,7 @@ from tagsight.types import Array, Floats
 
 ASKED, AMONG = 1000, 20_000  # regions asked, regions among which neighbours are found
 NEIGHBOURS = 20
+CHUNK = 100  # regions asked at a time, for memory's sake
 ENOUGH = 0.5  # coverage from which there is no background
 
 
@@ -35,12 +36,16 @@ def measure_coverage(rows: Rows, photo: Array, area: Floats, objects: Array) -> 
     rng = np.random.default_rng(0)  # a sample large enough that another one would say the same
     asked = rng.choice(len(area), ASKED, p=area / area.sum())
     among = rng.permutation(len(area))[:AMONG]
-    likeness = pick_rows(rows, asked) @ pick_rows(rows, among).T
-    likeness[photo[asked, None] == photo[among]] = -np.inf
     n_near = min(NEIGHBOURS, len(among) - int(np.bincount(photo[among]).max()))
     if n_near < 1:
         return 0.0  # one photo has no neighbours
-    nearest = np.argpartition(-likeness, n_near - 1, axis=1)[:, :n_near]
+    of_asked, of_others = pick_rows(rows, asked), pick_rows(rows, among).T
+    nearest = np.empty((ASKED, n_near), np.int64)
+    for first in range(0, ASKED, CHUNK):
+        some = slice(first, first + CHUNK)
+        distance = -(of_asked[some] @ of_others)
+        distance[photo[asked[some], None] == photo[among]] = np.inf
+        nearest[some] = np.argpartition(distance, n_near - 1, axis=1)[:, :n_near]
     own = tagged[photo[asked]]
     agreement = _find_best(tagged[photo[among[nearest]]].mean(axis=1), own)
     chance = _find_best(np.broadcast_to(tagged.mean(axis=0), own.shape), own)
