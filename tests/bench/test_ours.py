@@ -5,8 +5,12 @@ import pytest
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_limits
 
+from tagsight.bench.methods import ABLATIONS
 from tagsight.bench.ours import StackedIBPMethod
+from tagsight.data.vocabulary import Tags
 from tagsight.evaluation.method import GuidedMethod, TransductiveMethod
+from tagsight.model.fields import correlate_tags
+from tagsight.readout.weights import Weights
 from tests.baselines.planted import Verdict, World, draw_world, judge, score_location
 
 
@@ -21,16 +25,25 @@ def whole(worlds: tuple[World, World]) -> StackedIBPMethod:
     return StackedIBPMethod(n_free=4).fit(learn.photos, learn.tags, seed=0)
 
 
+@pytest.fixture(scope="module")
+def pure(worlds: tuple[World, World]) -> StackedIBPMethod:
+    learn, _ = worlds
+    return StackedIBPMethod(preset="ws-mrf-sibp", n_free=4).fit(learn.photos, learn.tags, seed=0)
+
+
+@pytest.fixture(params=["whole", "pure"])
+def method(request: pytest.FixtureRequest) -> StackedIBPMethod:
+    return request.getfixturevalue(request.param)
+
+
 def test_objects_are_outlined_and_attributes_bound(whole: StackedIBPMethod, worlds: tuple[World, World]) -> None:
     verdict = judge(whole, worlds[1])
     least = Verdict(outline=0.9, location=0.98, binding=0.85, photo=0.98, boxes=0.85)
     assert all(got >= wanted for got, wanted in zip(verdict, least, strict=True)), verdict
 
 
-def test_the_papers_model_answers_by_its_posterior(worlds: tuple[World, World]) -> None:
-    learn, test = worlds
-    pure = StackedIBPMethod(preset="ws-mrf-sibp", n_free=4).fit(learn.photos, learn.tags, seed=0)
-    verdict = judge(pure, test)
+def test_the_papers_model_answers_by_its_posterior(pure: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    verdict = judge(pure, worlds[1])
     assert verdict.location >= 0.9, verdict
     assert verdict.photo >= 0.9, verdict
 
@@ -43,24 +56,18 @@ def test_threads_of_blas_change_nothing(whole: StackedIBPMethod, worlds: tuple[W
     assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("preset", [None, "ws-mrf-sibp"])
-def test_a_photo_shows_nothing_but_what_it_may(
-    preset: str | None, whole: StackedIBPMethod, worlds: tuple[World, World]
-) -> None:
-    learn, test = worlds
-    method = whole if preset is None else StackedIBPMethod(preset=preset, n_free=4).fit(learn.photos, learn.tags)
+def test_a_photo_shows_nothing_but_what_it_may(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    _, test = worlds
     assert isinstance(method, GuidedMethod)
     for seen, objects in zip(method.look_within(test.photos, test.tags), test.tags.objects, strict=True):
         assert set(seen.outline) <= {0, *(np.flatnonzero(objects) + 1)}
         assert seen.objects[:, objects == 0].max() < -20
 
 
-@pytest.mark.parametrize("preset", [None, "ws-mrf-sibp"])
 def test_learning_from_the_new_photos_leaves_the_method_as_it_is(
-    preset: str | None, whole: StackedIBPMethod, worlds: tuple[World, World]
+    method: StackedIBPMethod, worlds: tuple[World, World]
 ) -> None:
-    learn, test = worlds
-    method = whole if preset is None else StackedIBPMethod(preset=preset, n_free=4).fit(learn.photos, learn.tags)
+    _, test = worlds
     assert isinstance(method, TransductiveMethod)
     before = method.look(test.photos)
     together = method.look_together(test.photos)
@@ -68,3 +75,16 @@ def test_learning_from_the_new_photos_leaves_the_method_as_it_is(
     assert any((one.objects != two.objects).any() for one, two in zip(before, together, strict=True))
     for one, two in zip(before, method.look(test.photos), strict=True):
         assert_array_equal(one.objects, two.objects)
+
+
+def test_what_an_ablation_changes_is_changed(whole: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    learn, _ = worlds
+    few = slice(0, 40)
+    tags = Tags(learn.tags.objects[few], learn.tags.attributes[few])
+    for entry in ABLATIONS.values():
+        fitted = StackedIBPMethod(**{**entry.parameters, "n_free": 2}).fit(learn.photos[few], tags)._fitted
+        for name, value in entry.parameters.get("weights", {}).items():
+            assert fitted.readout is not None
+            assert getattr(fitted.readout.weights, name) == value != getattr(Weights(), name)
+        frozen = np.array_equal(fitted.learned.state.affinity, correlate_tags(np.hstack(tags), 2))
+        assert frozen == (not entry.parameters.get("learn_affinity", True))

@@ -27,7 +27,7 @@ def test_outline_against_mask_with_void() -> None:
     mask = np.zeros((4, 8), np.uint8)
     mask[:, :6] = 1
     mask[0] = VOID
-    confusion = confuse_labels([PHOTO, PHOTO], [np.array([1, 0])] * 2, [mask, np.full_like(mask, VOID)], 2)
+    confusion = confuse_labels([PHOTO] * 3, [np.array([1, 0])] * 3, [mask, np.full_like(mask, VOID), None], 2)
     assert confusion.tolist() == [[6, 0], [6, 12]]
     assert mean_iou(confusion) == pytest.approx((6 / 12 + 12 / 18) / 2)
     assert pixel_accuracy(confusion) == pytest.approx(18 / 24)

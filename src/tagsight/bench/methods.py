@@ -69,7 +69,9 @@ READER_ABLATIONS: dict[str, Entry] = {
     "no-model": _change_readers(model=0.0),
     "no-kinship": _change_readers(flow=0.0),
     "no-likeness": _change_readers(likeness=0.0),
+    "no-height": _change_readers(height=0.0),
     "no-doubt": _change_readers(doubt=0.0),
+    "no-custom": Entry(OURS, {"weights": {"custom": 0.0}}, tables=frozenset({"annotation", "queries"}), joint=True),
 }
 """What `tagsight train` makes, with one thing changed."""
 

@@ -30,6 +30,8 @@ PROTOCOLS = """## How it is measured
   photo has none.
 - **Given name (GN).** Every photo with every class it has; attributes of the region where the class is clearest
   against the union over its instances; mean over attributes of the average precision.
+- In both, a method that describes an object as a whole is asked for that and not for its clearest region: `tagsight`
+  does, the others do not.
 - **Given location (GL).** Every box; average precision and area under the ROC curve, means over attributes.
 - **Queries.** A photo scores the highest over its regions of P(object) P(attribute) ...; it is an answer if one
   instance has all. MAR is the mean over queries of the average recall over all precisions: the integral over p of
