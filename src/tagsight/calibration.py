@@ -3,9 +3,10 @@
 A region's posterior is far too sure of itself, since its many features are not independent. On photos held out
 from training, the log-odds s of each tag are compared with whether the photo has the tag, and
 
-    P(tag | s) = 1 / (1 + exp(-(a s + b)))                                     (Platt, 1999)
+    P(tag | s, w) = 1 / (1 + exp(-(a s + c w + b)))                             (after Platt, 1999)
 
-is fitted, one (a, b) for objects and one for attributes, with a >= 0.
+is fitted, one (a, c, b) for objects and one for attributes, with a, c >= 0. Where the photo as a whole has a score w of
+its own beside that of its regions, c says how much it counts; else c = 0.
 """
 
 from typing import NamedTuple
@@ -26,23 +27,24 @@ class Calibration(NamedTuple):
     slope: float
     offset: float
     error: float | None  # expected calibration error; None where there was nothing to measure it on
+    whole: float = 0.0  # how much the score of the photo as a whole counts
 
-    def apply(self, log_odds: Array) -> Floats:
+    def apply(self, log_odds: Array, whole: Array | float = 0.0) -> Floats:
         """Probabilities."""
-        return expit(self.slope * np.clip(log_odds, -BOUND, BOUND) + self.offset)
+        return expit(self.slope * _bound(log_odds) + self.whole * _bound(whole) + self.offset)
 
 
 UNCALIBRATED = Calibration(1.0, 0.0, None)
 
 
-def fit_calibration(log_odds: Array, truth: Array) -> Calibration:
+def fit_calibration(log_odds: Array, truth: Array, whole: Array | None = None) -> Calibration:
     """Fit to one half of the pairs, measure on the other, then fit to all; `truth` is 0 or 1."""
     if len(np.unique(truth)) < 2:
         return UNCALIBRATED
-    slope, offset = _fit(log_odds[::2], truth[::2])
-    error = calibration_error(Calibration(slope, offset, None).apply(log_odds[1::2]), truth[1::2])
-    slope, offset = _fit(log_odds, truth)
-    return Calibration(slope, offset, error)
+    scores = np.stack([log_odds] if whole is None else [log_odds, whole], axis=1)
+    half = _fit(scores[::2], truth[::2])
+    error = calibration_error(half.apply(*scores[1::2].T), truth[1::2])
+    return _fit(scores, truth)._replace(error=error)
 
 
 def calibration_error(probability: Array, truth: Array) -> float:
@@ -52,14 +54,20 @@ def calibration_error(probability: Array, truth: Array) -> float:
     return float(np.sum(np.abs(gap)) / len(probability))
 
 
-def _fit(log_odds: Array, truth: Array) -> tuple[float, float]:
-    s = np.clip(log_odds, -BOUND, BOUND).astype(np.float64)
+def _fit(scores: Array, truth: Array) -> Calibration:
+    """From one score (n, 1) or two (n, 2)."""
+    design = np.hstack([_bound(scores), np.ones((len(scores), 1))])
     y = truth.astype(np.float64)
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
-        eta = parameters[0] * s + parameters[1]
-        slack = expit(eta) - y
-        return float(np.mean(np.logaddexp(0.0, eta) - y * eta)), np.array([np.mean(slack * s), np.mean(slack)])
+        eta = design @ parameters
+        return float(np.mean(np.logaddexp(0.0, eta) - y * eta)), design.T @ (expit(eta) - y) / len(y)
 
-    best = minimize(loss, np.array([0.1, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0.0, None), (None, None)])
-    return float(best.x[0]), float(best.x[1])
+    n = scores.shape[1]
+    bounds = [(0.0, None)] * n + [(None, None)]
+    slope, *whole, offset = minimize(loss, np.array([0.1] * n + [0.0]), jac=True, method="L-BFGS-B", bounds=bounds).x
+    return Calibration(float(slope), float(offset), None, *map(float, whole))
+
+
+def _bound(scores: Array | float) -> Floats:
+    return np.clip(np.asarray(scores, np.float64), -BOUND, BOUND)

@@ -29,15 +29,17 @@ def compare_readings(runs: PhotoRuns, tags: Tags, space: Space, readout: Readout
     that taught the reader.
     """
     objects, attributes = (np.full(part.shape, -np.inf) for part in tags)
+    whole = np.empty(tags.objects.shape)
     margins = [read_regions(see_regions(run, space), readout).margin for run in runs]
     bias = float(np.quantile(np.concatenate(margins), readout.background))
     for run in runs:
         reading = read_regions(see_regions(run, space), readout._replace(bias=bias))
         somewhere = reading.margin > 0  # attributes are of objects: not asked of the background
         groups = run.stacked.groups
+        whole[run.here] = reading.whole
         np.maximum.at(objects[run.here], groups, reading.objects)
         np.maximum.at(attributes[run.here], groups[somewhere], reading.attributes[somewhere])
-    return Comparison(bias, _calibrate(objects, tags.objects), _calibrate(attributes, tags.attributes))
+    return Comparison(bias, _calibrate(objects, tags.objects, whole), _calibrate(attributes, tags.attributes))
 
 
 def compare_posteriors(runs: PhotoRuns, tags: Tags, learned: Learned) -> Comparison:
@@ -52,7 +54,8 @@ def compare_posteriors(runs: PhotoRuns, tags: Tags, learned: Learned) -> Compari
     return Comparison(0.0, _calibrate(objects, tags.objects), _calibrate(attributes, tags.attributes))
 
 
-def _calibrate(strongest: Array, tags: Array) -> Calibration:
-    """From the strongest log-odds of each photo that has any."""
+def _calibrate(strongest: Array, tags: Array, whole: Array | None = None) -> Calibration:
+    """From the strongest log-odds of each photo that has any, and what the photo as a whole says."""
     asked = np.isfinite(strongest).any(axis=1)
-    return fit_calibration(strongest[asked].ravel(), tags[asked].ravel())
+    of_photos = None if whole is None else whole[asked].ravel()
+    return fit_calibration(strongest[asked].ravel(), tags[asked].ravel(), of_photos)

@@ -71,6 +71,12 @@ class RegionPosterior(NamedTuple):
     photo: Floats  # (K_o,) probability, calibrated, that the object is in the photo
     of_objects: Floats  # (K_o, K_a) probability, calibrated, that the object has the attribute, wherever it is
 
+    @property
+    def found(self) -> Floats:
+        """(R, K_o) that the object is in the photo, and in this region as clearly as in any: P_o p_jo / max_m p_mo."""
+        clearest = self.objects.max(axis=0, initial=np.finfo(np.float64).tiny)
+        return self.photo * self.objects / clearest
+
 
 class Sight(Protocol):
     """The part of a trained model that looks."""
@@ -127,8 +133,9 @@ def look_at(
         regions = Regions(photos, model.views, stacked.X)
         readout = adapt_readout(regions, model.readout) if together else model.readout
         reading = read_regions(regions, readout, tagged[:, : factors.objects])
-        objects, classes, attributes, of_objects = reading.objects, *reading
+        objects, classes, attributes, of_objects, whole = reading.objects, *reading
     else:
+        whole = np.zeros((len(photos), factors.objects))
         pairs = zip(np.split(objects, ends), np.split(attributes, ends), strict=True)
         of_objects = np.stack([like[is_object.argmax(axis=0)] for is_object, like in pairs])
     strongest = np.full((len(photos), factors.objects), -np.inf)
@@ -140,7 +147,7 @@ def look_at(
             np.split(model.attributes.apply(attributes), ends),
             np.split(seen.assign[:, factors.tagged :].astype(np.float64), ends),
             seen.prior,
-            model.objects.apply(strongest),
+            model.objects.apply(strongest, whole),
             model.attributes.apply(of_objects),
             strict=True,
         )

@@ -28,6 +28,14 @@ def test_one_region_must_have_all() -> None:
     assert np.exp(score) == pytest.approx(np.array([[p * p], [p * q]]))
 
 
+def test_a_method_that_says_what_it_found_is_asked_that() -> None:
+    told = see([[2.0], [-9.0]], [[2.0], [1.0]])
+    found = told._replace(found=np.array([[-9.0], [3.0]]))
+    score = score_photos([told, found], [Query(0, (0,))])
+    p, q, r = (1 / (1 + np.exp(-x)) for x in (2, 3, 1))
+    assert np.exp(score) == pytest.approx(np.array([[p * p], [q * r]]))
+
+
 def test_one_instance_must_have_all() -> None:
     split = there((0, BOX, [1, 0]), (0, BOX, [0, 1]), (1, BOX, [1, 1]))
     one = there((0, BOX, [1, 1]))

@@ -35,4 +35,5 @@ def test_a_kind_is_drawn_by_the_correlation_within_kinds(alike: float) -> None:
 
 def test_a_kind_never_seen_has_the_mean_and_nothing_seen_has_nothing() -> None:
     assert_allclose(shrink_shares(np.array([[5.0], [0.0]]), np.array([10, 0]))[1], 0.5)
+    assert_allclose(shrink_shares(np.array([[9.0], [0.0], [0.0]]), np.array([9, 9, 0]))[2], 0.5)
     assert_allclose(shrink_shares(np.zeros((2, 1)), np.zeros(2, int)), 0.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tagsight.calibration import UNCALIBRATED
 from tagsight.data.vocabulary import Vocabulary
@@ -37,6 +37,12 @@ def test_objects_come_by_probability_each_with_its_own_attributes(model: Trained
     assert [a.name for a in horse.attributes] == ["furry", "brown"]
     assert (car.name, car.score, car.region) == ("car", 0.85, 1)
     assert [a.name for a in car.attributes] == ["shiny", "brown"]
+
+
+def test_what_is_found_is_as_probable_as_the_object_where_it_is_clearest() -> None:
+    assert_allclose(POSTERIOR.found[:, 0], [0.95, 0.95 * 0.2 / 0.9, 0.95 * 0.3 / 0.9])
+    barred = POSTERIOR._replace(objects=POSTERIOR.objects * [1, 0])
+    assert_array_equal(barred.found[:, 1], 0)
 
 
 def test_the_threshold_leaves_out_objects_and_attributes(model: TrainedModel) -> None:

@@ -71,6 +71,7 @@ def _to_seen(posterior: RegionPosterior) -> Seen:
         _odds(posterior.attributes),
         label_regions(posterior.objects),
         _odds(posterior.of_objects),
+        _odds(posterior.found),
     )
 
 

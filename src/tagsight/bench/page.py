@@ -37,7 +37,8 @@ PROTOCOLS = """## How it is measured
   instance has all. MAR is the mean over queries of the average recall over all precisions: the integral over p of
   the best recall at a precision of at least p, which equals the interpolated average precision. mAP is not
   interpolated. The pairs are all that a test photo answers, the triples 300 drawn from 1,394
-  (`benchmarks/queries`).
+  (`benchmarks/queries`). A method that says how probable an object is in the photo and here is asked for that:
+  `tagsight` and its presets do (`find` ranks by it), w-SVM knows whole photos only, the others know regions only.
 - **Segmentation.** Regions painted to pixels at full size, void pixels not counted, IoU from pixels of all photos
   together. 8 attributes: MATERIALS, the materials that most training photos have. 74: with the ten colours that
   captions name; 91 of the 326 training photos have captions.

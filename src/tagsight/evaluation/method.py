@@ -22,6 +22,7 @@ class Seen(NamedTuple):
     attributes: Floats  # (R, K_a) the attribute is in the region
     outline: Ints  # (R,) 0 background, 1.. objects: what a segmentation paints
     of_objects: Floats | None = None  # (K_o, K_a) each object has the attribute; None: as its clearest region has
+    found: Floats | None = None  # (R, K_o) the object is in the photo, and here; None: as `objects`
 
     def describe(self, o: int) -> Floats:
         """(K_a,) what object `o` is like, told that it is there."""

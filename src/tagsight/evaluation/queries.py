@@ -65,7 +65,8 @@ def score_photos(seen: Sequence[Seen], queries: Sequence[Query]) -> Floats:
     attributes = np.array([query.attributes for query in queries]).T  # (attributes of a query, Q)
     scores = np.empty((len(seen), len(queries)))
     for row, look in zip(scores, seen, strict=True):
-        log_object, log_attribute = -np.logaddexp(0.0, -look.objects), -np.logaddexp(0.0, -look.attributes)
+        found = look.objects if look.found is None else look.found
+        log_object, log_attribute = -np.logaddexp(0.0, -found), -np.logaddexp(0.0, -look.attributes)
         row[:] = (log_object[:, objects] + sum(log_attribute[:, asked] for asked in attributes)).max(axis=0)
     return scores
 

@@ -193,7 +193,7 @@ def _look_at_batch(model: TrainedModel, extraction: Extraction) -> list[_Seen]:
 
 def join_factors(posterior: RegionPosterior) -> np.ndarray:
     """(R, K) probabilities in the order of the model's factors."""
-    return np.hstack([posterior.objects, posterior.attributes, posterior.free])
+    return np.hstack([posterior.found, posterior.attributes, posterior.free])
 
 
 def _begin(folder: Path, model: TrainedModel, digest: str, root: Path) -> Manifest:

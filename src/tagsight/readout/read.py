@@ -19,6 +19,7 @@ class Reading(NamedTuple):
     classes: Floats  # (N, 1 + K_o) log-probability, up to a constant, of background and objects, one a region
     attributes: Floats  # (N, K_a) log-odds
     of_objects: Floats  # (I, K_o, K_a) log-odds of the attributes of each object, wherever in the photo it is
+    whole: Floats  # (I, K_o) what each photo as a whole says of the objects: log-odds of the cue
 
     @property
     def objects(self) -> Floats:
@@ -44,16 +45,18 @@ def read_regions(regions: Regions, readout: Readout, allowed: Array | None = Non
     classes = np.empty((n_regions, n_classes))
     attributes = np.empty((n_regions, n_attributes))
     of_objects = np.empty((len(regions.photos), n_classes - 1, n_attributes))
+    whole = np.empty((len(regions.photos), n_classes - 1))
     for i, (rows, area, strengths) in enumerate(regions.each_photo()):
         X = regions.X[rows]
         scores = readout.objects.score(X) + weights.likeness * liken(readout.attributes, X)
         bands = find_bands(regions.photos[i].labels, len(X))
         scores += weights.height * readout.heights[:, bands].T
-        doubt = np.minimum(readout.cue.score(pool_photo(area, strengths)), 0.0)
+        whole[i] = readout.cue.score(pool_photo(area, strengths))
+        doubt = np.minimum(whole[i], 0.0).astype(np.float32)
         own = np.hstack([scores[:, :1] + np.float32(readout.bias), scores[:, 1:] + weights.doubt * doubt])
         classes[rows] = spread_scores(own, X, area, weights.flow)
         if allowed is not None:
             classes[rows, 1:] = np.where(allowed[i], classes[rows, 1:], -np.inf)
         share = softmax(classes[rows], axis=1)[:, 1:]
         attributes[rows], of_objects[i] = describe_photo(readout.attributes, X, share, area)
-    return Reading(classes, attributes, of_objects)
+    return Reading(classes, attributes, of_objects, whole)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tagsight.types import Floats, Ints
 
-LEAST = 1e-3  # correlation: kinds never weigh nothing
+LEAST = 1e-3  # correlation, and what it lacks to 1: neither a kind nor the mean of all weighs nothing
 
 
 def shrink_shares(count: Floats, n: Ints) -> Floats:
@@ -35,5 +35,5 @@ def _measure_prior(count: Floats, n: Ints, mean: Floats) -> Floats:
     spread = np.sum(n * (count / n - mean) ** 2, axis=0) / np.where(chance > 0, chance, 1.0)
     by_chance = len(n) - 1.0
     room = n.sum() - np.sum(n**2) / n.sum() - by_chance
-    alike = np.clip((spread - by_chance) / room, LEAST, 1.0) if room > 0 else LEAST
+    alike = np.clip((spread - by_chance) / room, LEAST, 1.0 - LEAST) if room > 0 else LEAST
     return np.broadcast_to((1.0 - alike) / alike, mean.shape)
