@@ -44,6 +44,11 @@ def test_a_photos_doubt_lowers_objects_and_its_confidence_does_not_raise_them() 
     assert_allclose(read(gate=-6.0).classes[:, 1:], read(gate=0.0).classes[:, 1:] - 3.0)
 
 
+def test_a_photos_confidence_is_told_beside_its_regions() -> None:
+    assert read(gate=50.0).whole.tolist() == [[50.0, 50.0]]
+    assert read(gate=-6.0).whole.tolist() == [[-6.0, -6.0]]
+
+
 def test_the_bias_is_the_backgrounds() -> None:
     assert_allclose(read(bias=2.5).margin, read().margin - 2.5)
 

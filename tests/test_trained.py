@@ -1,0 +1,33 @@
+"""What a trained model says of photos, put together by hand from its parts."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from tagsight import fitting
+from tagsight.fitting import FitOptions, fit_photos
+from tagsight.readout.read import read_regions
+from tagsight.readout.regions import Regions
+from tagsight.trained import look_at, stack_photos
+from tests.baselines.planted import draw_world
+
+
+def test_an_object_is_as_probable_as_its_clearest_region_and_the_whole_photo_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fitting, "MAX_SWEEPS", 25)
+    world = draw_world(150, seed=0)
+    fitted = fit_photos(world.photos, world.tags, FitOptions(n_free=2))
+    assert fitted.readout is not None
+    new = world.photos[:5]
+    stacked = stack_photos(new, fitted.views, fitted.projection)
+    reading = read_regions(Regions(new, fitted.views, stacked.X), fitted.readout)
+    scale = fitted.objects
+    assert scale.whole > 0
+    for i, posterior in enumerate(look_at(fitted, new)):
+        clearest = reading.objects[stacked.groups == i].max(axis=0)
+        expected = expit(scale.slope * clearest + scale.whole * reading.whole[i] + scale.offset)
+        assert_allclose(posterior.photo, expected, rtol=1e-5)
+        assert_allclose(posterior.found.max(axis=0), posterior.photo)
+        assert np.array_equal(posterior.found.argmax(axis=0), posterior.objects.argmax(axis=0))
