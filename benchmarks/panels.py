@@ -26,7 +26,7 @@ def main() -> None:
     data = os.environ.get("TAGSIGHT_DATA")
     parser.add_argument("--collection", choices=("rendered", "apascal"), default="rendered")
     parser.add_argument("--data", type=Path, default=data, required=data is None, help="folder with the collection's")
-    parser.add_argument("--ours", default="ws-mrf-sibp", help="method of the two first outlines")
+    parser.add_argument("--ours", default="tagsight", help="method of the two first outlines")
     parser.add_argument("--strong", default="supervised", help="method of the third")
     parser.add_argument("--photos", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 from tagsight.trained import Exemplar
 from tagsight.types import Array
 
-SIDE = 96  # pixels of a picture
+SIDE = 64  # pixels of a picture
 GAP = 4
 NAME = 110  # pixels for a factor's name
 
