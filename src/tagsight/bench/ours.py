@@ -13,6 +13,8 @@ from tagsight.features.described import DescribedPhoto
 from tagsight.fitting import FitOptions, Fitted, fit_photos
 from tagsight.presets import PRESETS
 from tagsight.readout.attributes import describe_parts
+from tagsight.readout.read import read_regions
+from tagsight.readout.regions import Regions
 from tagsight.readout.weights import Weights
 from tagsight.tasks.segment import label_regions
 from tagsight.trained import RegionPosterior, embed, look_at
@@ -57,10 +59,12 @@ class StackedIBPMethod:
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
         """(B, K_a): the reader of attributes on what is in a box; else the mean of its regions' log-odds."""
-        shares, (posterior,) = weigh_boxes(photo, boxes), look_at(self._fitted, [photo])
-        if readout := self._fitted.readout:
-            X = embed(photo.features, self._fitted.views, self._fitted.projection)
-            return describe_parts(readout.attributes, X, posterior.objects, shares)
+        shares, fitted = weigh_boxes(photo, boxes), self._fitted
+        if readout := fitted.readout:
+            X = embed(photo.features, fitted.views, fitted.projection)
+            reading = read_regions(Regions([photo], fitted.views, X), readout)
+            return describe_parts(readout.attributes, X, reading.shares, shares)
+        (posterior,) = look_at(fitted, [photo])
         return shares @ _odds(posterior.attributes)
 
 

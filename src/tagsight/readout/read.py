@@ -22,6 +22,11 @@ class Reading(NamedTuple):
     whole: Floats  # (I, K_o) what each photo as a whole says of the objects: log-odds of the cue
 
     @property
+    def shares(self) -> Floats:
+        """(N, K_o) probability of each object."""
+        return softmax(self.classes, axis=1)[:, 1:]
+
+    @property
     def objects(self) -> Floats:
         """(N, K_o) log-odds of each object against all else."""
         log_share = log_softmax(self.classes, axis=1)[:, 1:]
