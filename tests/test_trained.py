@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from tagsight import fitting
+from tagsight.data.vocabulary import Tags
 from tagsight.fitting import FitOptions, fit_photos
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
@@ -31,3 +32,8 @@ def test_an_object_is_as_probable_as_its_clearest_region_and_the_whole_photo_say
         assert_allclose(posterior.photo, expected, rtol=1e-5)
         assert_allclose(posterior.found.max(axis=0), posterior.photo)
         assert np.array_equal(posterior.found.argmax(axis=0), posterior.objects.argmax(axis=0))
+    allowed = Tags(np.ones_like(world.tags.objects[:5]), world.tags.attributes[:5])
+    allowed.objects[:, 0] = 0
+    for posterior in look_at(fitted, new, allowed):
+        assert posterior.photo[0] == 0
+        assert (posterior.found[:, 0] == 0).all()

@@ -55,7 +55,7 @@ def compare_posteriors(runs: PhotoRuns, tags: Tags, learned: Learned) -> Compari
 
 
 def _calibrate(strongest: Array, tags: Array, whole: Array | None = None) -> Calibration:
-    """From the strongest log-odds of each photo that has any, and what the photo as a whole says."""
+    """From the strongest log-odds of each photo that has any, and what the photo as a whole says; tag after tag."""
     asked = np.isfinite(strongest).any(axis=1)
-    of_photos = None if whole is None else whole[asked].ravel()
-    return fit_calibration(strongest[asked].ravel(), tags[asked].ravel(), of_photos)
+    of_photos = None if whole is None else whole[asked].T.ravel()
+    return fit_calibration(strongest[asked].T.ravel(), tags[asked].T.ravel(), of_photos)

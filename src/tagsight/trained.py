@@ -140,6 +140,7 @@ def look_at(
         of_objects = np.stack([like[is_object.argmax(axis=0)] for is_object, like in pairs])
     strongest = np.full((len(photos), factors.objects), -np.inf)
     np.maximum.at(strongest, stacked.groups, objects)
+    in_photo = np.where(np.isneginf(strongest), 0.0, model.objects.apply(strongest, whole))  # 0: barred
     return [
         RegionPosterior(*parts)
         for parts in zip(
@@ -147,7 +148,7 @@ def look_at(
             np.split(model.attributes.apply(attributes), ends),
             np.split(seen.assign[:, factors.tagged :].astype(np.float64), ends),
             seen.prior,
-            model.objects.apply(strongest, whole),
+            in_photo,
             model.attributes.apply(of_objects),
             strict=True,
         )

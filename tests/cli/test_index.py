@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tagsight.calibration import Calibration
 from tagsight.errors import InputError
 from tagsight.features.extract import extract
 from tagsight.index import build, build_index, list_source, open_index
 from tagsight.index.build import join_factors
 from tagsight.locks import hold_lock
 from tagsight.storage.model_file import load_model, save_model
+from tagsight.tasks.regions import paint_objects
+from tagsight.tasks.segment import label_regions, segment_objects
 from tagsight.trained import look_at
 
 from .conftest import Trained, call
@@ -85,6 +88,29 @@ def test_answers_are_those_of_the_model(trained: Trained, index: Path) -> None:
         assert np.array_equal(opened.labels(hit.photo), photos[number].labels)
         region = hit.matches[0].region
         assert posteriors[number][region, model.factor_names.index("bird")] == pytest.approx(hit.score, abs=1e-3)
+
+
+def test_photos_rank_by_what_is_found_and_masks_are_those_of_segment(
+    trained: Trained, photos: Path, tmp_path: Path
+) -> None:
+    timid = load_model(trained.model)._replace(objects=Calibration(0.3, -1.0, None, 0.2))
+    save_model(timid, tmp_path / "timid.model")
+    build_index(tmp_path / "timid.model", list_source(photos), tmp_path / "timid.index", n_workers=1)
+    opened = open_index(tmp_path / "timid.index")
+    paths = sorted(photos.iterdir())
+    described = list(extract(paths, timid.recipe, n_regions=timid.n_regions, n_workers=1).load())
+    looks = {path.name: pair for path, *pair in zip(paths, described, look_at(timid, described), strict=True)}
+    differing = 0
+    for column, word in enumerate(timid.vocabulary.objects):
+        for hit in opened.find(word, top=None):
+            photo, posterior = looks[hit.path]
+            assert hit.score == pytest.approx(posterior.photo[column], abs=1e-5)
+            stored = opened.look_up(hit.photo).regions
+            for threshold in (0.0, 0.6):
+                mask = segment_objects(photo, posterior, threshold=threshold)
+                np.testing.assert_array_equal(paint_objects(stored, threshold=threshold), mask)
+            differing += np.any(label_regions(posterior.found) != label_regions(posterior.objects))
+    assert differing, "what is found and what a region shows are not the same"
 
 
 def test_find_prints_and_shows(index: Path, tmp_path: Path) -> None:

@@ -73,8 +73,8 @@ def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 1"),
-        (lambda header: {"schema": 1}, "is damaged"),
+        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 2"),
+        (lambda header: {"schema": 2}, "is damaged"),
     ],
 )
 def test_a_foreign_header_is_refused(trained: Trained, stopped: Path, change: Callable, said: str) -> None:

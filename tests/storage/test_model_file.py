@@ -50,7 +50,7 @@ def model() -> TrainedModel:
             0.6,
             -1.5,
         ),
-        Calibration(0.5, -1.0, 0.02),
+        Calibration(0.5, -1.0, 0.02, 0.3),
         Calibration(1.0, 0.0, None),
         ((Exemplar(3.5, b"abc"), Exemplar(2.0, b"de")), (), (Exemplar(1.0, b"f"),), (), ()),
         Training(20, 0, tuple(fitted.bound_)),

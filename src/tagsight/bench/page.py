@@ -38,7 +38,8 @@ PROTOCOLS = """## How it is measured
   the best recall at a precision of at least p, which equals the interpolated average precision. mAP is not
   interpolated. The pairs are all that a test photo answers, the triples 300 drawn from 1,394
   (`benchmarks/queries`). A method that says how probable an object is in the photo and here is asked for that:
-  `tagsight` and its presets do (`find` ranks by it), w-SVM knows whole photos only, the others know regions only.
+  `tagsight` and its presets are (`find` ranks by it), w-SVM knows whole photos only. Class activation and MIML have a
+  score of the photo too, which is not used: their photos, and those of all others, are ranked by regions alone.
 - **Segmentation.** Regions painted to pixels at full size, void pixels not counted, IoU from pixels of all photos
   together. 8 attributes: MATERIALS, the materials that most training photos have. 74: with the ten colours that
   captions name; 91 of the 326 training photos have captions.

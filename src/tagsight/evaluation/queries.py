@@ -1,7 +1,8 @@
 """Queries: rank photos by an object with one or more attributes ("furry brown horse").
 
 A photo's score is the highest over its regions of the product of the probabilities, the object's and each
-attribute's: max_j P(o | j) P(a1 | j) ... . It is kept as a sum of logarithms, which ranks alike and does not underflow.
+attribute's: max_j P(o | j) P(a1 | j) ..., with `Seen.found` for P(o | j) where a method says it. It is kept as a sum of
+logarithms, which ranks alike and does not underflow.
 A photo is a true answer if one of its instances has all that is asked.
 """
 

@@ -47,5 +47,8 @@ def keep_tagged(seen: Seen, allowed: Array) -> Seen:
     known = np.append(True, allowed != 0)
     best = np.where(objects.max(axis=1) > 0, objects.argmax(axis=1) + 1, 0)
     return seen._replace(
-        photo=seen.photo + barred, objects=objects, outline=np.where(known[seen.outline], seen.outline, best)
+        photo=seen.photo + barred,
+        objects=objects,
+        outline=np.where(known[seen.outline], seen.outline, best),
+        found=None if seen.found is None else seen.found + barred,
     )

@@ -30,6 +30,7 @@ from tagsight.locks import hold_lock
 from tagsight.progress import Report, stay_silent
 from tagsight.storage.model_file import load_model
 from tagsight.tasks.annotate import scale_boxes
+from tagsight.tasks.named import Named, name_regions
 from tagsight.trained import RegionPosterior, TrainedModel, look_at
 from tagsight.types import Array
 
@@ -158,6 +159,7 @@ class _Build:
                 one.boxes,
                 one.levels,
                 one.labels,
+                one.named,
             )
 
     def _commit(self) -> None:
@@ -175,6 +177,7 @@ class _Seen(NamedTuple):
     boxes: Array
     levels: Array
     labels: bytes
+    named: Named
 
 
 def _cut(extraction: Extraction, size: int) -> Iterator[Extraction]:
@@ -186,7 +189,13 @@ def _cut(extraction: Extraction, size: int) -> Iterator[Extraction]:
 def _look_at_batch(model: TrainedModel, extraction: Extraction) -> list[_Seen]:
     photos = list(extraction.load())
     return [
-        _Seen(photo.size, np.array(scale_boxes(photo)), to_levels(join_factors(posterior)), encode_labels(photo.labels))
+        _Seen(
+            photo.size,
+            np.array(scale_boxes(photo)),
+            to_levels(join_factors(posterior)),
+            encode_labels(photo.labels),
+            name_regions(posterior.objects),
+        )
         for photo, posterior in zip(photos, look_at(model, photos), strict=True)
     ]
 

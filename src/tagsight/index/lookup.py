@@ -7,7 +7,7 @@ import numpy as np
 
 from tagsight.index.labels import decode_labels
 from tagsight.index.query import Query
-from tagsight.index.schema import to_probabilities
+from tagsight.index.schema import decode_named, to_probabilities
 from tagsight.index.search import describe_photos
 from tagsight.index.similar import read_photo_levels
 from tagsight.index.snapshot import Snapshot, UnknownPhotoError
@@ -55,8 +55,15 @@ def look_up(snapshot: Snapshot, photo: int) -> StoredPhoto:
     number = np.array([photo])
     row = describe_photos(snapshot, number)[photo]
     levels, boxes = read_photo_levels(snapshot, photo)
-    ((labels,),) = snapshot.read_photos(["labels"], number)
-    regions = PhotoRegions(row.size, decode_labels(labels), boxes, to_probabilities(levels), list_names(snapshot))
+    ((labels, named),) = snapshot.read_photos(["labels", "named"], number)
+    regions = PhotoRegions(
+        row.size,
+        decode_labels(labels),
+        boxes,
+        to_probabilities(levels),
+        decode_named(named),
+        list_names(snapshot),
+    )
     return StoredPhoto(photo, row.path, regions)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tagsight.errors import InputError
 from tagsight.files import write_atomically
 
-SCHEMA = 1
+SCHEMA = 2
 KIND = "tagsight index"
 CURRENT, PENDING = "manifest.json", "pending.json"
 

@@ -19,6 +19,7 @@ from tagsight.index.search import Hit, describe_photos, search
 from tagsight.index.similar import find_like_photo, find_like_region, read_photo_levels
 from tagsight.index.snapshot import Snapshot, UnknownPhotoError
 from tagsight.index.words import make_words
+from tagsight.tasks.named import Named, name_regions
 from tagsight.types import Array, Floats
 
 if TYPE_CHECKING:
@@ -126,20 +127,20 @@ class Index:
         known = self._find_number(path)
         if known is not None:
             return self.like(known, None if at is None else self.region_at(known, *at), top=top)
-        photo, probabilities = self.look(path)
+        photo, probabilities, _ = self.look(path)
         levels = to_levels(probabilities)
         if at is None:
             return self._answer(lambda snapshot: find_like_photo(snapshot, levels.max(axis=0), top=top))
         region = pick_region(photo.labels, photo.size, *at)
         return self._answer(lambda snapshot: find_like_region(snapshot, levels[region], top=top))
 
-    def look(self, path: Path) -> "tuple[DescribedPhoto, Floats]":
-        """A photo file described, and the (R, K) probabilities that the index's model gives its regions."""
+    def look(self, path: Path) -> "tuple[DescribedPhoto, Floats, Named]":
+        """A photo file described, the (R, K) probabilities that the model gives its regions, and their names."""
         from tagsight.data.photo import read_photo
 
         return self.look_at_pixels(read_photo(path))
 
-    def look_at_pixels(self, photo: "Photo") -> "tuple[DescribedPhoto, Floats]":
+    def look_at_pixels(self, photo: "Photo") -> "tuple[DescribedPhoto, Floats, Named]":
         """As `look`, for a photo already read."""
         from tagsight.features.described import describe_pixels
         from tagsight.index.build import join_factors
@@ -147,7 +148,8 @@ class Index:
 
         model = self.model
         described = describe_pixels(photo, self._describer(), n_regions=model.n_regions)
-        return described, join_factors(look_at(model, [described])[0])
+        (posterior,) = look_at(model, [described])
+        return described, join_factors(posterior), name_regions(posterior.objects)
 
     def region_at(self, photo: int, x: int, y: int) -> int:
         """The region at a pixel of a photo of the index, counted in the whole photo."""

@@ -5,6 +5,8 @@ A part holds two Parquet files, both with one row a photo in the same order:
     photos-NAME.parquet    photo uint32, path, width, height, mtime_ns, bytes, sha256,
                            boxes (R, 4) int32: x0, y0, x1, y1 in the whole photo, the end exclusive
                            labels: PNG that tells which region each pixel is of, at the scale of analysis
+                           named (R, 2) uint16: what each region most probably is, 0 background, 1 .. objects, and the
+                           level of that probability
     regions-NAME.parquet   photo uint32,
                            top0 ..  uint16: the highest probability of factor 0, 1, .. over the regions
                            p0 ..    (R,) uint16: the probability of factor 0, 1, .. in each region
@@ -21,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tagsight.tasks.named import Named
 from tagsight.types import Array, Floats, Ints
 
 LEVELS = 65535
@@ -40,6 +43,7 @@ class IndexedPhoto(NamedTuple):
     boxes: Array  # (R, 4)
     levels: Array  # (R, K) uint16
     labels: bytes  # PNG
+    named: Named
 
 
 class Joined(NamedTuple):
@@ -57,6 +61,17 @@ def to_levels(probabilities: Array) -> Array:
 def to_probabilities(levels: Array) -> Floats:
     """(...) float64 of stored levels."""
     return levels / np.float64(LEVELS)
+
+
+def encode_named(named: Named) -> bytes:
+    """Labels beside the levels of their probabilities."""
+    return np.stack([named.label.astype(LEVEL), to_levels(named.share)], axis=1).tobytes()
+
+
+def decode_named(content: bytes) -> Named:
+    """As `encode_named` took it."""
+    label, level = np.frombuffer(content, LEVEL).reshape(-1, 2).T
+    return Named(label.astype(np.int64), to_probabilities(level))
 
 
 def name_top(factor: int) -> str:
@@ -82,6 +97,7 @@ def tabulate_photos(photos: Sequence[IndexedPhoto]) -> pa.Table:
             "sha256": pa.array([photo.sha256 for photo in photos], pa.string()),
             "boxes": pa.array([photo.boxes.astype(COORDINATE).tobytes() for photo in photos], pa.binary()),
             "labels": pa.array([photo.labels for photo in photos], pa.binary()),
+            "named": pa.array([encode_named(photo.named) for photo in photos], pa.binary()),
         }
     )
 

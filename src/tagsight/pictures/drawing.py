@@ -5,7 +5,6 @@ from typing import NamedTuple
 from tagsight.pictures.outlines import Ring, draw_path, outline_mask, outline_regions
 from tagsight.regions import paint_regions
 from tagsight.tasks.regions import PhotoRegions, SeenRegion, describe_regions
-from tagsight.tasks.segment import label_regions
 
 
 class DrawnRegion(NamedTuple):
@@ -42,7 +41,7 @@ def draw_photo(photo: PhotoRegions, *, threshold: float = 0.0) -> DrawnPhoto:
     seen = describe_regions(photo, threshold=threshold)
     rings = outline_regions(photo.labels, photo.size)
     objects = photo.probabilities[:, : len(photo.names.objects)]
-    values = label_regions(objects, threshold=threshold)
+    values = photo.named.keep_sure(threshold)
     painted = paint_regions(values, photo.labels)
     drawn: list[DrawnObject] = []
     for value in sorted(set(values.tolist()) - {0}):

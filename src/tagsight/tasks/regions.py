@@ -6,7 +6,7 @@ import numpy as np
 
 from tagsight.regions import paint_regions, resize_map
 from tagsight.tasks.annotate import Box
-from tagsight.tasks.segment import label_regions
+from tagsight.tasks.named import Named
 from tagsight.types import Array, Floats
 
 N_OBJECTS, N_ATTRIBUTES, N_FREE = 3, 6, 3
@@ -26,7 +26,8 @@ class PhotoRegions(NamedTuple):
     size: tuple[int, int]  # (W, H) of the whole photo
     labels: Array  # (h, w) int32, at the scale of analysis
     boxes: Array  # (R, 4) in the whole photo
-    probabilities: Floats  # (R, K)
+    probabilities: Floats  # (R, K), of objects that they are in the photo, and here (`RegionPosterior.found`)
+    named: Named
     names: FactorNames
 
 
@@ -59,7 +60,7 @@ def describe_regions(photo: PhotoRegions, *, threshold: float = 0.0) -> list[See
     """Every region in words."""
     names = photo.names
     ends = np.cumsum([len(names.objects), len(names.attributes)])
-    labels = label_regions(photo.probabilities[:, : ends[0]], threshold=threshold)
+    labels = photo.named.keep_sure(threshold)
     seen: list[SeenRegion] = []
     for region, (row, box) in enumerate(zip(photo.probabilities, photo.boxes.tolist(), strict=True)):
         objects, attributes, free = np.split(row, ends)
@@ -84,5 +85,5 @@ def rank_words(scores: Floats, names: tuple[str, ...], n: int) -> tuple[Likely, 
 
 def paint_objects(photo: PhotoRegions, *, threshold: float = 0.0) -> Array:
     """(H, W) uint8: what `segment_objects` gives."""
-    values = label_regions(photo.probabilities[:, : len(photo.names.objects)], threshold=threshold)
-    return resize_map(paint_regions(values.astype(np.uint8), photo.labels), photo.size)
+    values = photo.named.keep_sure(threshold).astype(np.uint8)
+    return resize_map(paint_regions(values, photo.labels), photo.size)

@@ -5,6 +5,7 @@ import numpy as np
 from tagsight.features.described import DescribedPhoto
 from tagsight.regions import paint_regions, resize_map
 from tagsight.regions.dense_crf import refine_labels
+from tagsight.tasks.named import name_regions
 from tagsight.trained import RegionPosterior
 from tagsight.types import Array, Floats, Ints
 
@@ -31,10 +32,5 @@ def refine_probabilities(photo: DescribedPhoto, probability: Array, pixels: Arra
 
 
 def label_regions(objects: Floats, *, threshold: float = 0.0) -> Ints:
-    """(R,) 0 background, 1.. objects: the most probable of all, if at least as probable as `threshold`.
-
-    `objects` (R, K_o) are the objects' probabilities; what a row lacks to one is the background's.
-    """
-    classes = np.hstack([1.0 - objects.sum(axis=1, keepdims=True), objects])
-    best = classes.argmax(axis=1)
-    return np.where(classes.max(axis=1) >= threshold, best, 0)
+    """(R,) 0 background, 1.. objects: the most probable of all, if at least as probable as `threshold`."""
+    return name_regions(objects).keep_sure(threshold)

@@ -45,9 +45,9 @@ class Annotator:
     def look(self, content: bytes) -> PhotoRegions:
         """Cut, describe and look at a photo."""
         photo = decode_photo(content, "the photo sent", max_pixels=MOST_PIXELS)
-        described, probabilities = self._index.look_at_pixels(photo)
+        described, probabilities, named = self._index.look_at_pixels(photo)
         boxes = np.array(scale_boxes(described))
-        return PhotoRegions(described.size, described.labels, boxes, probabilities, self._index.factor_names)
+        return PhotoRegions(described.size, described.labels, boxes, probabilities, named, self._index.factor_names)
 
     def close(self) -> None:
         """Let the photo being looked at be the last."""
