@@ -99,7 +99,8 @@ def test_photos_rank_by_what_is_found_and_masks_are_those_of_segment(
     opened = open_index(tmp_path / "timid.index")
     paths = sorted(photos.iterdir())
     described = list(extract(paths, timid.recipe, n_regions=timid.n_regions, n_workers=1).load())
-    looks = {path.name: pair for path, *pair in zip(paths, described, look_at(timid, described), strict=True)}
+    seen = zip(paths, described, look_at(timid, described), strict=True)
+    looks = {path.name: (photo, posterior) for path, photo, posterior in seen}
     differing = 0
     for column, word in enumerate(timid.vocabulary.objects):
         for hit in opened.find(word, top=None):
