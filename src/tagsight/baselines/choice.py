@@ -68,7 +68,8 @@ def fit_scale(scores: Array, truth: Array) -> Scale:
     slope, offset = np.zeros(truth.shape[1]), np.zeros(truth.shape[1])
     for k, has in enumerate(truth.T):
         if 0 < has.sum() < len(has):
-            slope[k], offset[k] = fit_calibration(scores[:, k], has)[:2]
+            found = fit_calibration(scores[:, k], has)
+            slope[k], offset[k] = found.slope, found.offset
         else:
             offset[k] = BOUND if has.any() else -BOUND
     return Scale(slope, offset)
