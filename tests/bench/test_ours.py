@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from tagsight.bench.methods import ABLATIONS
@@ -40,6 +40,12 @@ def test_objects_are_outlined_and_attributes_bound(whole: StackedIBPMethod, worl
     verdict = judge(whole, worlds[1])
     least = Verdict(outline=0.9, location=0.98, binding=0.85, photo=0.98, boxes=0.85)
     assert all(got >= wanted for got, wanted in zip(verdict, least, strict=True)), verdict
+
+
+def test_photos_are_ranked_by_what_is_found(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    for seen in method.look(worlds[1].photos[:5]):
+        assert seen.found is not None
+        assert_allclose(seen.found.max(axis=0), seen.photo, rtol=1e-6)
 
 
 def test_the_papers_model_answers_by_its_posterior(pure: StackedIBPMethod, worlds: tuple[World, World]) -> None:
