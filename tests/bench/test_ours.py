@@ -11,6 +11,7 @@ from tagsight.data.vocabulary import Tags
 from tagsight.evaluation.method import GuidedMethod, TransductiveMethod
 from tagsight.model.fields import correlate_tags
 from tagsight.readout.weights import Weights
+from tagsight.trained import look_at
 from tests.baselines.planted import Verdict, World, draw_world, judge, score_location
 
 
@@ -42,10 +43,10 @@ def test_objects_are_outlined_and_attributes_bound(whole: StackedIBPMethod, worl
     assert all(got >= wanted for got, wanted in zip(verdict, least, strict=True)), verdict
 
 
-def test_photos_are_ranked_by_what_is_found(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
-    for seen in method.look(worlds[1].photos[:5]):
-        assert seen.found is not None
-        assert_allclose(seen.found.max(axis=0), seen.photo, rtol=1e-6)
+def test_photos_are_ranked_as_find_ranks_them(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    photos = worlds[1].photos[:5]
+    for seen, posterior in zip(method.look(photos), look_at(method._fitted, photos), strict=True):
+        assert_allclose(np.exp(seen.found), posterior.found, rtol=1e-6, atol=1e-12)
 
 
 def test_the_papers_model_answers_by_its_posterior(pure: StackedIBPMethod, worlds: tuple[World, World]) -> None:

@@ -60,8 +60,8 @@ def test_segmentation_has_a_column_an_attribute_set() -> None:
         for n in (0, 8, 64, 74)
     ]
     rows = find_rows(render_page(cells, ()), "### Segmentation")
-    assert rows["ws-mrf-sibp"] == ["0.0", "23.6", "8.0", "27.3", "64.0", "28.9", "74.0", "29.4", "not run"]
-    assert rows["wsdc"] == ["not run", "18.2", "", "", "", "", "", "", "not run"]
+    assert rows["ws-mrf-sibp"] == ["0.0", "23.6", "8.0", "27.3", "64.0", "28.9", "74.0", "29.4", "not run", "not run"]
+    assert rows["wsdc"] == ["not run", "18.2", "", "", "", "", "", "", "", "not run"]
     assert "ssvm" not in rows
 
 

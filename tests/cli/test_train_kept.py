@@ -41,7 +41,10 @@ def stopped(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (("--free", 5), "n_free was 3 and is 5;"),
         (("--seed", 1), "seed was 0 and is 1;"),
         (("--coupling", 0.5, "--affinity", 2), "coupling was 1.0 and is 0.5, affinity was 1.0 and is 2.0;"),
-        (("--preset", "ws-mrf-sibp"), "readout was True and is False;"),
+        (
+            ("--preset", "ws-mrf-sibp"),
+            "coupling was 1.0 and is 0.3, affinity was 1.0 and is 0.05, readout was True and is False;",
+        ),
         (("--memory", "2GB"), "memory was None and is 2000000000;"),
     ],
 )
@@ -73,7 +76,7 @@ def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 2"),
+        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 3"),
         (lambda header: {"schema": 2}, "is damaged"),
     ],
 )

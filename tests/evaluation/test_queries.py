@@ -28,12 +28,18 @@ def test_one_region_must_have_all() -> None:
     assert np.exp(score) == pytest.approx(np.array([[p * p], [p * q]]))
 
 
-def test_a_method_that_says_what_it_found_is_asked_that() -> None:
-    told = see([[2.0], [-9.0]], [[2.0], [1.0]])
-    found = told._replace(found=np.array([[-9.0], [3.0]]))
-    score = score_photos([told, found], [Query(0, (0,))])
-    p, q, r = (1 / (1 + np.exp(-x)) for x in (2, 3, 1))
-    assert np.exp(score) == pytest.approx(np.array([[p * p], [q * r]]))
+def test_what_the_photo_says_counts_in_proportion_to_the_region() -> None:
+    sure = see([[2.0], [-1.0]], [[-3.0], [1.0]])
+    unsure = sure._replace(photo=np.array([-1.0]))
+    score = score_photos([sure, unsure], [Query(0, (0,))])
+    p = {x: 1 / (1 + np.exp(-x)) for x in (-3.0, -1.0, 1.0, 2.0)}
+    best = max(p[-3], p[1] * p[-1] / p[2])  # of the clearest region, of the other
+    assert np.exp(score) == pytest.approx(np.array([[p[2] * best], [p[-1] * best]]))
+
+
+def test_a_photo_without_the_object_scores_nothing() -> None:
+    barred = see([[-np.inf], [-np.inf]], [[1.0], [2.0]])
+    assert np.isneginf(score_photos([barred], [Query(0, (0,))])).all()
 
 
 def test_one_instance_must_have_all() -> None:

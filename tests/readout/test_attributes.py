@@ -14,6 +14,7 @@ from tagsight.readout.attributes import (
     describe_photo,
     learn_attributes,
     liken,
+    see_traits,
 )
 from tagsight.readout.regression import Linear
 from tagsight.readout.rows import HeldRows
@@ -61,7 +62,8 @@ def test_what_is_no_object_counts_little_in_a_part(reader: AttributeReader) -> N
 def test_a_region_is_likened_to_what_has_its_attributes() -> None:
     words = Linear(np.array([[3.0, -3.0], [-3.0, 3.0], [-4.0, -4.0]], np.float32), np.zeros(2, np.float32))
     usual = np.array([[-5.0, -5.0], [2.0, -2.0], [-1.0, 1.5]], np.float32)
-    scores = liken(AttributeReader(words, usual, usual * 9), np.eye(3, dtype=np.float32))
+    reader = AttributeReader(words, usual, usual * 9)
+    scores = liken(reader, see_traits(reader, np.eye(3, dtype=np.float32)))
     q, P = 1 / (1 + np.exp(-CALM * words.weights.astype(float))), 1 / (1 + np.exp(-usual.astype(float)))
     for j in range(3):
         for o in range(3):
@@ -72,7 +74,7 @@ def test_a_region_is_likened_to_what_has_its_attributes() -> None:
 
 def test_without_attributes_a_region_is_like_everything() -> None:
     nothing = AttributeReader(Linear(np.zeros((3, 0)), np.zeros(0)), np.zeros((4, 0)), np.zeros((4, 0)))
-    assert_allclose(liken(nothing, np.eye(3)), np.zeros((3, 4)))
+    assert_allclose(liken(nothing, see_traits(nothing, np.eye(3))), np.zeros((3, 4)))
 
 
 def learn(n_photos: int = 400) -> tuple[AttributeReader, np.ndarray]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tagsight.readout.kinship import spread_scores
+from tagsight.readout.kinship import add_traits, measure_looks, spread_scores
 
 
 @pytest.fixture
@@ -27,25 +27,44 @@ def kin_of(X: np.ndarray, area: np.ndarray, reach: float) -> np.ndarray:
 
 def test_settled_scores_solve_the_equation(photo: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     scores, X, area = photo
-    settled = spread_scores(scores, X, area, 0.8, reach=0.3)
+    settled = spread_scores(scores, measure_looks(X), area, 0.8, reach=0.3)
     T = kin_of(X, area, 0.3)
     assert_allclose(settled, 0.2 * scores + 0.8 * T @ settled, atol=1e-10)
 
 
 def test_a_constant_stays_and_no_flow_changes_nothing(photo: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     scores, X, area = photo
-    assert_allclose(spread_scores(np.full((7, 1), 2.5), X, area, 0.9, reach=0.01), 2.5)
-    assert_allclose(spread_scores(scores, X, area, 0.0, reach=0.3), scores)
-    assert_allclose(spread_scores(scores[:1], X[:1], area[:1], 0.9, reach=0.3), scores[:1])
+    assert_allclose(spread_scores(np.full((7, 1), 2.5), measure_looks(X), area, 0.9, reach=0.01), 2.5)
+    assert_allclose(spread_scores(scores, measure_looks(X), area, 0.0, reach=0.3), scores)
+    assert_allclose(spread_scores(scores[:1], measure_looks(X[:1]), area[:1], 0.9, reach=0.3), scores[:1])
 
 
 def test_twins_far_apart_in_the_photo_agree_and_strangers_do_not() -> None:
     X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    settled = spread_scores(np.array([[4.0], [0.0], [0.0], [0.0]]), X, np.full(4, 0.25), 0.9, reach=0.05)
+    settled = spread_scores(np.array([[4.0], [0.0], [0.0], [0.0]]), measure_looks(X), np.full(4, 0.25), 0.9, reach=0.05)
     assert settled[1, 0] > 1.5
     assert abs(settled[2, 0]) < 1e-3
 
 
 def test_a_region_unlike_all_others_still_has_kin() -> None:
     X = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    assert np.isfinite(spread_scores(np.ones((2, 1)), X, np.full(2, 0.5), 0.9, reach=1e-4)).all()
+    assert np.isfinite(spread_scores(np.ones((2, 1)), measure_looks(X), np.full(2, 0.5), 0.9, reach=1e-4)).all()
+
+
+def test_a_part_of_the_distance_is_by_traits() -> None:
+    rng = np.random.default_rng(3)
+    X, q = rng.normal(size=(5, 4)), rng.random((5, 2))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    looks, unlike = (np.array([[np.sum((a - b) ** 2) for b in rows] for a in rows]) for rows in (X, q))
+    assert_allclose(measure_looks(X), looks, atol=1e-12)
+    mixed = add_traits(looks, q, 0.3)
+    assert_allclose(mixed, 0.7 * looks + 0.3 * unlike * looks.sum() / unlike.sum(), atol=1e-12)
+    assert_allclose(mixed.mean(), looks.mean())  # so that the reach means what it did
+    assert_allclose(add_traits(looks, 5 * q, 0.3), mixed, atol=1e-12)
+    assert_allclose(add_traits(looks, q, 0.0), looks, atol=1e-12)
+
+
+def test_traits_that_tell_nothing_apart_change_nothing() -> None:
+    looks = measure_looks(np.eye(3))
+    assert (add_traits(looks, np.zeros((3, 0)), 0.3) == looks).all()
+    assert (add_traits(looks, np.full((3, 2), 0.4, np.float32), 0.3) == looks).all()

@@ -13,8 +13,12 @@ from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
 from tagsight.readout.weights import Weights
 
+ALONE = Weights(flow=0.0, height=0.0)
 
-def read(*, gate: float = 5.0, bias: float = 0.0, height: float = 0.0, allowed: np.ndarray | None = None) -> Reading:
+
+def read(
+    *, gate: float = 5.0, bias: float = 0.0, weights: Weights = ALONE, allowed: np.ndarray | None = None
+) -> Reading:
     labels = np.array([[0, 1, 2]], np.int32)
     features = np.eye(3, dtype=np.float16)
     photo = DescribedPhoto(features, labels, np.zeros((0, 2), int), np.zeros(0), (3, 1))
@@ -25,7 +29,7 @@ def read(*, gate: float = 5.0, bias: float = 0.0, height: float = 0.0, allowed: 
     reader = AttributeReader(attributes, np.zeros((3, 1), np.float32), np.zeros((3, 1), np.float32))
     heights = np.zeros((3, BANDS), np.float32)
     heights[0, BANDS // 2] = 3.0
-    readout = Readout(cue, objects, reader, heights, Weights(flow=0.0, height=height), 0.5, bias)
+    readout = Readout(cue, objects, reader, heights, weights, 0.5, bias)
     return read_regions(regions, readout, allowed)
 
 
@@ -54,7 +58,13 @@ def test_the_bias_is_the_backgrounds() -> None:
 
 
 def test_the_height_of_a_region_speaks_for_what_lies_there() -> None:
-    assert_allclose(read(height=0.5).margin, read().margin - 1.5, rtol=1e-6)
+    assert_allclose(read(weights=ALONE._replace(height=0.5)).margin, read().margin - 1.5, rtol=1e-6)
+
+
+def test_regions_described_alike_are_kin() -> None:
+    by_looks, by_both = (read(weights=ALONE._replace(flow=0.9, traits=part)).classes for part in (0.0, 0.9))
+    assert_allclose(by_looks[1, 1], by_looks[1, 0])  # regions are as unlike each other in looks
+    assert by_both[1, 0] > by_both[1, 1] + 0.1  # the second is described like the third, background, not the first
 
 
 def test_what_is_barred_is_nowhere_and_the_rest_is_as_before() -> None:

@@ -35,7 +35,7 @@ COLLECTIONS: dict[str, Benched] = {
         {
             "annotation": Table("photos", (64,), score_annotation),
             "queries": Table("photos", (64,), score_retrieval),
-            "outlines": Table("photos", (64,), score_outlines),
+            "outlines": Table("photos", (64, 0), score_outlines),
             "segmentation": Table("segmentation", (0, 8, 64, 74), score_outlines),
         },
         query_list="apascal.json",

@@ -64,16 +64,26 @@ MODEL_ABLATIONS: dict[str, Entry] = {
 }
 """The paper's model with one thing changed."""
 
+NO_FIELDS = {"coupling": 0.0, "affinity": 0.0}
+
 READER_ABLATIONS: dict[str, Entry] = {
-    "no-fields": Entry(OURS, {"coupling": 0.0, "affinity": 0.0}, joint=True),
+    "no-fields": Entry(OURS, NO_FIELDS, joint=True),
+    "no-fields-at-all": Entry(
+        OURS, {**NO_FIELDS, "weights": {"flow": 0.0, "likeness": 0.0, "custom": 0.0}}, joint=True
+    ),
     "no-model": _change_readers(model=0.0),
     "no-kinship": _change_readers(flow=0.0),
+    "no-traits": _change_readers(traits=0.0),
     "no-likeness": _change_readers(likeness=0.0),
     "no-height": _change_readers(height=0.0),
     "no-doubt": _change_readers(doubt=0.0),
     "no-custom": Entry(OURS, {"weights": {"custom": 0.0}}, tables=frozenset({"annotation", "queries"}), joint=True),
 }
-"""What `tagsight train` makes, with one thing changed."""
+"""What `tagsight train` makes, with one thing changed.
+
+`no-fields`: the model's two fields. `no-fields-at-all`: those, and what stands for them in the readers: kinship between
+regions; likeness and custom, which tie objects and attributes, within a region.
+"""
 
 ABLATIONS = {**MODEL_ABLATIONS, **READER_ABLATIONS}
 

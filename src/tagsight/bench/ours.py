@@ -75,9 +75,8 @@ def _to_seen(posterior: RegionPosterior) -> Seen:
         _odds(posterior.attributes),
         label_regions(posterior.objects),
         _odds(posterior.of_objects),
-        _odds(posterior.found),
     )
 
 
 def _odds(probability: Floats) -> Floats:
-    return logit(np.clip(probability, 1e-12, 1 - 1e-12))
+    return logit(np.clip(probability, 1e-300, 1 - 1e-12))  # regions that differ at all are told apart

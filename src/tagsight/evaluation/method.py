@@ -22,7 +22,15 @@ class Seen(NamedTuple):
     attributes: Floats  # (R, K_a) the attribute is in the region
     outline: Ints  # (R,) 0 background, 1.. objects: what a segmentation paints
     of_objects: Floats | None = None  # (K_o, K_a) each object has the attribute; None: as its clearest region has
-    found: Floats | None = None  # (R, K_o) the object is in the photo, and here; None: as `objects`
+
+    @property
+    def found(self) -> Floats:
+        """(R, K_o) log-probability that the object is in the photo, and here as clearly as in any of its regions.
+
+        log P_o + log p_jo - max_m log p_mo: what the photo says, in proportion to what the region says.
+        """
+        log_photo, log_region = -np.logaddexp(0.0, -self.photo), -np.logaddexp(0.0, -self.objects)
+        return log_photo + log_region - np.maximum(log_region.max(axis=0), np.finfo(np.float64).min)
 
     def describe(self, o: int) -> Floats:
         """(K_a,) what object `o` is like, told that it is there."""

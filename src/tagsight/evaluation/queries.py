@@ -1,8 +1,8 @@
 """Queries: rank photos by an object with one or more attributes ("furry brown horse").
 
 A photo's score is the highest over its regions of the product of the probabilities, the object's and each
-attribute's: max_j P(o | j) P(a1 | j) ..., with `Seen.found` for P(o | j) where a method says it. It is kept as a sum of
-logarithms, which ranks alike and does not underflow.
+attribute's: max_j P(o | j) P(a1 | j) ..., where P(o | j) is `Seen.found`, for all methods alike. It is kept as a sum
+of logarithms, which ranks alike and does not underflow.
 A photo is a true answer if one of its instances has all that is asked.
 """
 
@@ -66,9 +66,8 @@ def score_photos(seen: Sequence[Seen], queries: Sequence[Query]) -> Floats:
     attributes = np.array([query.attributes for query in queries]).T  # (attributes of a query, Q)
     scores = np.empty((len(seen), len(queries)))
     for row, look in zip(scores, seen, strict=True):
-        found = look.objects if look.found is None else look.found
-        log_object, log_attribute = -np.logaddexp(0.0, -found), -np.logaddexp(0.0, -look.attributes)
-        row[:] = (log_object[:, objects] + sum(log_attribute[:, asked] for asked in attributes)).max(axis=0)
+        found, log_attribute = look.found, -np.logaddexp(0.0, -look.attributes)
+        row[:] = (found[:, objects] + sum(log_attribute[:, asked] for asked in attributes)).max(axis=0)
     return scores
 
 

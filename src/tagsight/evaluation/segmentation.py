@@ -50,5 +50,4 @@ def keep_tagged(seen: Seen, allowed: Array) -> Seen:
         photo=seen.photo + barred,
         objects=objects,
         outline=np.where(known[seen.outline], seen.outline, best),
-        found=None if seen.found is None else seen.found + barred,
     )

@@ -13,13 +13,14 @@ In a new photo, region j is object o with probability p_jo and has the area a_j.
 
 with u_o what is usual for object o, which its looks may overrule: `Weights.custom` times the log-odds of the attributes
 among the located training objects o, drawn together where objects differ no more than by chance (`shares`); u_0 is that
-of background. The other way round, what a region is like says what it is (`liken`):
+of background. The other way round, what a region is like, q = sigmoid(CALM s), its traits (`see_traits`), says what it
+is (`liken`), and which regions are of a kind (`kinship`):
 
-    e_jo = sum_a  q_ja log P(a | o) + (1 - q_ja) log (1 - P(a | o)),         q = sigmoid(CALM s),
+    e_jo = sum_a  q_ja log P(a | o) + (1 - q_ja) log (1 - P(a | o))
 
-the expected log-probability of its attributes in object o, o = 0 being background, with P(a | o) as it was seen. (Drawn
-together, objects that are rare would be likened to all others.) An attribute is learned from all
-objects that have it, so it knows of a rare object what common ones taught it.
+is the expected log-probability of its attributes in object o, o = 0 being background, with P(a | o) as it was seen.
+(Drawn together, objects that are rare would be likened to all others.) An attribute is learned from all objects that
+have it, so it knows of a rare object what common ones taught it.
 """
 
 from collections.abc import Iterator
@@ -111,10 +112,14 @@ def _weigh_odds(of_objects: Floats) -> Array:
     return logit(np.clip(shares, RARE, 1.0 - RARE)).astype(np.float32)
 
 
-def liken(reader: AttributeReader, X: Array) -> Array:
-    """(N, 1 + K_o) e, how well what regions (N, d) are like goes with background and each object."""
-    like = expit(CALM * reader.regions.score(X))
-    return like @ log_expit(reader.seen).T + (1.0 - like) @ log_expit(-reader.seen).T
+def see_traits(reader: AttributeReader, X: Array) -> Array:
+    """(N, K_a) q, what regions (N, d) are like."""
+    return expit(CALM * reader.regions.score(X))
+
+
+def liken(reader: AttributeReader, traits: Array) -> Array:
+    """(N, 1 + K_o) e, how well `traits` (N, K_a) go with background and each object."""
+    return traits @ log_expit(reader.seen).T + (1.0 - traits) @ log_expit(-reader.seen).T
 
 
 def describe_photo(reader: AttributeReader, X: Array, share: Floats, area: Floats) -> Described:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.readout.kinship import spread_scores
+from tagsight.readout.kinship import measure_looks, spread_scores
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
 from tagsight.readout.weights import Weights
@@ -45,7 +45,7 @@ def find_candidates(
         model = weights.model * np.clip(log_odds[rows], -SURE, SURE)
         evidence = scorers.activation.score(photo.features.astype(np.float32)) + model
         both = np.hstack([evidence, evidence + scorers.cue.score(strengths)])
-        apart, any_of = np.hsplit(spread_scores(both, regions.X[rows], area, weights.flow), 2)
+        apart, any_of = np.hsplit(spread_scores(both, measure_looks(regions.X[rows]), area, weights.flow), 2)
         score[rows] = np.where(tagged, any_of, -np.inf).max(axis=1, initial=-np.inf)
         which[rows] = np.where(tagged, apart, -np.inf).argmax(axis=1) + 1
         claims += [(rows.start + int(evidence[:, o].argmax()), int(o) + 1) for o in np.flatnonzero(tagged)]

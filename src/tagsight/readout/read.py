@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from tagsight.readout.attributes import describe_photo, liken
+from tagsight.readout.attributes import describe_photo, liken, see_traits
 from tagsight.readout.heights import find_bands
-from tagsight.readout.kinship import spread_scores
+from tagsight.readout.kinship import add_traits, measure_looks, spread_scores
 from tagsight.readout.learn import Readout
 from tagsight.readout.regions import Regions, pool_photo
 from tagsight.types import Array, Floats
@@ -41,7 +41,8 @@ class Reading(NamedTuple):
 def read_regions(regions: Regions, readout: Readout, allowed: Array | None = None) -> Reading:
     """What the readers say.
 
-    Objects by their looks and by what they are like, less what the photo doubts, shared among kin; attributes of both.
+    Objects by their looks and by what they are like, less what the photo doubts, shared among kin, which look alike
+    and are described alike; attributes of both.
     Where `allowed` (I, K_o) is given, no region of a photo is an object that it bars.
     """
     n_regions, n_classes = len(regions.X), readout.objects.weights.shape[1]
@@ -53,13 +54,15 @@ def read_regions(regions: Regions, readout: Readout, allowed: Array | None = Non
     whole = np.empty((len(regions.photos), n_classes - 1))
     for i, (rows, area, strengths) in enumerate(regions.each_photo()):
         X = regions.X[rows]
-        scores = readout.objects.score(X) + weights.likeness * liken(readout.attributes, X)
+        traits = see_traits(readout.attributes, X)
+        scores = readout.objects.score(X) + weights.likeness * liken(readout.attributes, traits)
         bands = find_bands(regions.photos[i].labels, len(X))
         scores += weights.height * readout.heights[:, bands].T
         whole[i] = readout.cue.score(pool_photo(area, strengths))
         doubt = np.minimum(whole[i], 0.0).astype(np.float32)
         own = np.hstack([scores[:, :1] + np.float32(readout.bias), scores[:, 1:] + weights.doubt * doubt])
-        classes[rows] = spread_scores(own, X, area, weights.flow)
+        distance = add_traits(measure_looks(X), traits, weights.traits)
+        classes[rows] = spread_scores(own, distance, area, weights.flow)
         if allowed is not None:
             classes[rows, 1:] = np.where(allowed[i], classes[rows, 1:], -np.inf)
         share = softmax(classes[rows], axis=1)[:, 1:]

@@ -33,7 +33,7 @@ from tagsight.readout.weights import Weights
 from tagsight.trained import Exemplar, TrainedModel, Training
 from tagsight.types import Array
 
-SCHEMA = 5
+SCHEMA = 6
 CODEBOOK = "codebook."
 
 
