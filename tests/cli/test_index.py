@@ -93,7 +93,7 @@ def test_answers_are_those_of_the_model(trained: Trained, index: Path) -> None:
 def test_photos_rank_by_what_is_found_and_masks_are_those_of_segment(
     trained: Trained, photos: Path, tmp_path: Path
 ) -> None:
-    timid = load_model(trained.model)._replace(objects=Calibration(0.3, -1.0, None, 0.2))
+    timid = load_model(trained.model)._replace(objects=Calibration(0.3, -4.0, None, 0.2))
     save_model(timid, tmp_path / "timid.model")
     build_index(tmp_path / "timid.model", list_source(photos), tmp_path / "timid.index", n_workers=1)
     opened = open_index(tmp_path / "timid.index")
