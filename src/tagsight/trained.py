@@ -133,7 +133,7 @@ def look_at(
         regions = Regions(photos, model.views, stacked.X)
         readout = adapt_readout(regions, model.readout) if together else model.readout
         reading = read_regions(regions, readout, tagged[:, : factors.objects])
-        objects, classes, attributes, of_objects, whole = reading.objects, *reading
+        objects, (classes, _, attributes, of_objects, whole) = reading.objects, reading
     else:
         whole = np.zeros((len(photos), factors.objects))
         pairs = zip(np.split(objects, ends), np.split(attributes, ends), strict=True)

@@ -134,6 +134,11 @@ def test_attributes_are_learned_from_the_object_they_go_with() -> None:
         assert of_cars[0] < -1
 
 
+def test_more_photos_make_a_reader_surer() -> None:
+    few, many = (np.linalg.norm(learn(n)[0].regions.weights) for n in (40, 800))
+    assert many > 1.2 * few
+
+
 def test_background_has_no_attribute() -> None:
     reader, directions = learn()
     scores = reader.regions.score(directions)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tagsight.readout.kinship import add_traits, measure_looks, spread_scores
+from tagsight.readout.kinship import add_traits, measure_looks, raise_flow, spread_scores
 
 
 @pytest.fixture
@@ -68,3 +68,10 @@ def test_traits_that_tell_nothing_apart_change_nothing() -> None:
     looks = measure_looks(np.eye(3))
     assert (add_traits(looks, np.zeros((3, 0)), 0.3) == looks).all()
     assert (add_traits(looks, np.full((3, 2), 0.4, np.float32), 0.3) == looks).all()
+
+
+def test_traits_make_kin_hold_harder_and_cannot_make_kin_of_none() -> None:
+    flow = raise_flow(0.85, 0.3)
+    assert flow / (1.0 - flow) == pytest.approx(0.85 / 0.15 / 0.7)
+    assert raise_flow(0.85, 0.0) == 0.85
+    assert raise_flow(0.0, 0.3) == 0.0

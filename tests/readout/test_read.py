@@ -7,6 +7,7 @@ from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views
 from tagsight.readout.attributes import AttributeReader
 from tagsight.readout.heights import BANDS
+from tagsight.readout.kinship import raise_flow
 from tagsight.readout.learn import Readout
 from tagsight.readout.read import Reading, read_regions
 from tagsight.readout.regions import Regions
@@ -17,7 +18,12 @@ ALONE = Weights(flow=0.0, height=0.0)
 
 
 def read(
-    *, gate: float = 5.0, bias: float = 0.0, weights: Weights = ALONE, allowed: np.ndarray | None = None
+    *,
+    gate: float = 5.0,
+    bias: float = 0.0,
+    fur: float = 1.0,
+    weights: Weights = ALONE,
+    allowed: np.ndarray | None = None,
 ) -> Reading:
     labels = np.array([[0, 1, 2]], np.int32)
     features = np.eye(3, dtype=np.float16)
@@ -25,7 +31,7 @@ def read(
     regions = Regions([photo], Views(np.array([3]), np.ones(1), np.ones(1)), features.astype(np.float32))
     objects = Linear(np.array([[0, 4, 0], [0, 0, 4], [4, 0, 0]], np.float32), np.zeros(3, np.float32))
     cue = Linear(np.zeros((3, 2), np.float32), np.array([gate, gate], np.float32))
-    attributes = Linear(np.array([[2], [-1], [0]], np.float32), np.zeros(1, np.float32))
+    attributes = Linear(fur * np.array([[2], [-1], [0]], np.float32), np.zeros(1, np.float32))
     reader = AttributeReader(attributes, np.zeros((3, 1), np.float32), np.zeros((3, 1), np.float32))
     heights = np.zeros((3, BANDS), np.float32)
     heights[0, BANDS // 2] = 3.0
@@ -65,6 +71,19 @@ def test_regions_described_alike_are_kin() -> None:
     by_looks, by_both = (read(weights=ALONE._replace(flow=0.9, traits=part)).classes for part in (0.0, 0.9))
     assert_allclose(by_looks[1, 1], by_looks[1, 0])  # regions are as unlike each other in looks
     assert by_both[1, 0] > by_both[1, 1] + 0.1  # the second is described like the third, background, not the first
+
+
+def test_kin_outline_objects_and_do_not_describe_them() -> None:
+    alone, among_kin = read(), read(weights=ALONE._replace(flow=0.9))
+    assert np.abs(among_kin.classes - alone.classes).max() > 1.0
+    for part in ("own", "objects", "shares", "attributes", "of_objects"):
+        assert_allclose(getattr(among_kin, part), getattr(alone, part))
+
+
+def test_scores_flow_more_among_kin_by_attributes_than_by_looks_alone() -> None:
+    for part, flow in ((0.0, 0.5), (0.3, raise_flow(0.5, 0.3))):
+        background = read(fur=0.0, weights=ALONE._replace(flow=0.5, traits=part)).classes[:, 0]
+        assert_allclose(np.ptp(background), 4.0 * (1.0 - flow) / (1.0 + flow / 2.0), rtol=1e-5)  # two kin, as near
 
 
 def test_what_is_barred_is_nowhere_and_the_rest_is_as_before() -> None:

@@ -5,7 +5,8 @@ photo's attributes as far as they are its own: of the objects of a photo, the on
 (`binding`) has it; the others have it by how well they go with it beside that one. What is left of a photo is a bag
 that has none.
 
-In a new photo, region j is object o with probability p_jo and has the area a_j. The log-odds of the attributes are
+In a new photo, region j is object o with probability p_jo by what it says for itself, before its kin are asked, and has
+the area a_j. The log-odds of the attributes are
 
     of a region alone      s_j = x_j W + b
     of object o            A_o = log sum_j w_jo exp(s_j) + u_o,        w_jo = p_jo a_j / sum_m p_mo a_m
@@ -37,7 +38,7 @@ from tagsight.readout.rows import Rows, number_blocks
 from tagsight.readout.shares import shrink_shares
 from tagsight.types import Array, Floats, Ints
 
-PENALTY = 2e-4  # on unit vectors
+PRIOR = 0.5  # precision of the weights, on unit vectors
 CALM = 0.5  # of log-odds in likeness: a reader taught by bags is too sure of each region
 FAINT = 0.02  # P(attribute | object) that no tag is denied
 RARE = 0.005  # the least that is usual
@@ -98,7 +99,8 @@ def learn_attributes(rows: Rows, places: Places, tags: Tags, custom: float) -> A
     located, which = label > 0, label[label > 0] - 1
     targets = np.zeros((len(label), n_attributes), np.float32)
     targets[located] = _share_tags(tags, photo[located], which)
-    reader = train_pooled(bags, rows.shape[1], targets, np.broadcast_to(1.0 / len(targets), targets.shape), PENALTY)
+    alike = np.broadcast_to(1.0 / len(targets), targets.shape)
+    reader = train_pooled(bags, rows.shape[1], targets, alike, PRIOR / len(targets))
     count = np.zeros((n_objects, n_attributes))
     np.add.at(count, which, targets[located])
     n_located = np.bincount(which, minlength=n_objects)

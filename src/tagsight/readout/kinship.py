@@ -13,7 +13,8 @@ Scores s settle where each region keeps a part of its own and takes the rest fro
     s' = (1 - flow) s + flow T s',      that is,   s' = (1 - flow) (1 - flow T)^-1 s.
 
 It is the mean of a Gaussian field over all pairs of regions of the photo, in which what is alike has like scores: the
-spatial field of the model links neighbours whether they are alike or not.
+spatial field of the model links neighbours whether they are alike or not. Kin hold a region flow / (1 - flow) times as
+hard as its own score does; kin by traits, too, are surer, and hold it 1 / (1 - t) times as hard again (`raise_flow`).
 """
 
 import numpy as np
@@ -34,6 +35,11 @@ def spread_scores(scores: Array, distance: Floats, area: Floats, flow: float, *,
     kin = np.exp((nearest - apart) / (2.0 * reach)) * area
     kin /= kin.sum(axis=1, keepdims=True)
     return np.linalg.solve(np.eye(n_regions) - flow * kin, (1.0 - flow) * scores.astype(np.float64))
+
+
+def raise_flow(flow: float, part: float) -> float:
+    """Of scores among kin of whose distance traits have a `part`, from the `flow` among kin by looks alone."""
+    return flow / (flow + (1.0 - flow) * (1.0 - part))
 
 
 def measure_looks(X: Array) -> Floats:
