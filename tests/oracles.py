@@ -27,6 +27,7 @@ class Posterior:
     edges: list[tuple[int, int, float]]  # region, region, weight
     beta: float
     rho: float
+    centred: bool  # the within-region field is of deviations from the photo's mean
     sequences: list[list[list[int]]]  # [photo][sequence] -> columns in stick order
     ranked: bool  # the order itself is unknown, and every order of a sequence as probable as any other
     nu: Array  # (N, K)
@@ -112,8 +113,17 @@ def assign_logit(p: Posterior, j: int, k: int) -> float:
             logit += p.beta * w * (2 * p.nu[b if a == j else a, k] - 1)
     for m in range(K):
         if m != k:
-            logit += p.rho * p.M[k, m] * p.nu[j, m]
+            logit += p.rho * p.M[k, m] * deviations(p, p.nu)[j, m]
     return float(logit)
+
+
+def deviations(p: Posterior, z: Array) -> Array:
+    """z (N, K) itself, or less the mean over its photo's regions where the field is centred."""
+    if not p.centred:
+        return z
+    return np.array(
+        [z[j] - np.mean([z[m] for m in range(len(z)) if p.photo[m] == p.photo[j]], axis=0) for j in range(len(z))]
+    )
 
 
 def sweep(p: Posterior, visits: list[tuple[int, int]]) -> Array:
@@ -164,10 +174,11 @@ def bound(p: Posterior) -> dict[str, float]:
     for a, b, w in p.edges:
         for k in np.flatnonzero(p.L[p.photo[a]]):
             spatial += p.beta * w * (p.nu[a, k] * p.nu[b, k] + (1 - p.nu[a, k]) * (1 - p.nu[b, k]))
+    dev = deviations(p, p.nu)
     for j in range(N):
         for k in range(K):
             for m in range(k):
-                affinity += p.rho * p.M[k, m] * p.nu[j, k] * p.nu[j, m]
+                affinity += p.rho * p.M[k, m] * dev[j, k] * dev[j, m]
     return {
         "likelihood": -N * D / 2 * np.log(2 * np.pi * p.noise) - residual / (2 * p.noise),
         "appearance": float(appearance),
@@ -211,7 +222,8 @@ def enumerate_states(p: Posterior) -> States:
             value += on[k] if bit else off[k]
         for j in range(N):
             value -= np.sum((p.X[j] - z[j] @ p.phi) ** 2) / (2 * p.noise)
-            value += p.rho * sum(p.M[k, m] * z[j, k] * z[j, m] for k in range(K) for m in range(k))
+            dev = deviations(p, z)[j]
+            value += p.rho * sum(p.M[k, m] * dev[k] * dev[m] for k in range(K) for m in range(k))
         for a, b, w in p.edges:
             value += p.beta * w * np.sum((z[a] == z[b]) & p.L[p.photo[a]])
         states.append(z)

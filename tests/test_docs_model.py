@@ -90,7 +90,7 @@ def records() -> dict[str, Any]:
         "Shard": shard,
         "Local": start_local(shard, fill, np.ones(plan.n_sequences), plan),
         "Potentials": visit.Potentials(
-            np.zeros((K, D)), np.zeros(K), np.zeros((K, K)), 1.0, 1.0, np.ones(plan.n_sequences)
+            np.zeros((K, D)), np.zeros(K), np.zeros((K, K)), np.zeros((K, K)), 1.0, 1.0, np.ones(plan.n_sequences)
         ),
     }
 

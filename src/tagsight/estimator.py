@@ -13,7 +13,7 @@ from tagsight.engine.devices import LocalBatch, check_device, check_engine
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
 from tagsight.engine.learn import Lesson, learn
 from tagsight.errors import InputError
-from tagsight.model.fields import correlate_tags
+from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, Loop, Sweep, tell_nobody
 from tagsight.model.infer import Inference
 from tagsight.model.layout import Shard, split_photos, spread_assign
@@ -61,6 +61,9 @@ class StackedIBP(BaseEstimator):
         Whether a photo's sticks hold its allowed factors only or all.
     sparsity : float or None
         alpha of every sequence; None learns one for each.
+    centred : bool
+        The field between factors of a region is of their deviations from the photo's mean: what goes together then
+        tells regions of a photo apart and does not turn on everywhere.
     learn_affinity : bool
         Re-estimate the correlation matrix M every sweep, or keep that of the tags.
     start : {"tags", "kmeans", "random"}
@@ -105,6 +108,7 @@ class StackedIBP(BaseEstimator):
         stick_order: str = "ranked",
         stick_span: str = "allowed",
         sparsity: float | None = None,
+        centred: bool = False,
         learn_affinity: bool = True,
         start: str = "tags",
         passes: int = 1,
@@ -125,6 +129,7 @@ class StackedIBP(BaseEstimator):
         self.stick_order = stick_order
         self.stick_span = stick_span
         self.sparsity = sparsity
+        self.centred = centred
         self.learn_affinity = learn_affinity
         self.start = start
         self.passes = passes
@@ -177,7 +182,7 @@ class StackedIBP(BaseEstimator):
             X.shape[1],
             settings,
             Loop(self.max_sweeps, self.tol, on_sweep or tell_nobody),
-            correlate_tags(tags_, settings.factors.free),
+            start_affinity(tags_, settings),
             self.start,
             self.seed,
         )
@@ -244,6 +249,7 @@ class StackedIBP(BaseEstimator):
             factors=factors,
             coupling=float(self.coupling),
             affinity=float(self.affinity),
+            centred=self.centred,
             learn_affinity=self.learn_affinity,
             sticks=self.sticks,
             stick_order=self.stick_order,

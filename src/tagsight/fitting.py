@@ -22,7 +22,7 @@ from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views, learn_views, see_directions
 from tagsight.held_out import Comparison, compare_posteriors, compare_readings
 from tagsight.memory import leave_room
-from tagsight.model.fields import correlate_tags
+from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop
 from tagsight.model.settings import Factors, Settings
 from tagsight.photo_runs import Chosen, HeldRuns, PhotoRuns, Space, StoredRuns, plan_length
@@ -48,6 +48,7 @@ class FitOptions(NamedTuple):
     coupling: float = 1.0
     affinity: float = 1.0
     learn_affinity: bool = True  # False: M stays what the tags say
+    centred: bool = False  # see `model.fields`
     readout: bool = True  # False: the model's posterior alone
     weights: Weights = Weights()  # of the readers' parts
     device: str = "cpu"  # where the model sweeps; see StackedIBP
@@ -229,9 +230,10 @@ def _fit_model(
     """A fitted model, and the bound after each sweep."""
     options = desk.options
     factors = Factors(tags.shape[1] - n_attributes, n_attributes, options.n_free)
-    settings = Settings(factors, float(options.coupling), float(options.affinity), options.learn_affinity)
+    fields = float(options.coupling), float(options.affinity), options.learn_affinity, options.centred
+    settings = Settings(factors, *fields)
     loop = Loop(MAX_SWEEPS, TOL, lambda sweep: desk.report(stage, sweep.number, MAX_SWEEPS))
-    lesson = Lesson(D, settings, loop, correlate_tags(tags, factors.free), seed=options.seed)
+    lesson = Lesson(D, settings, loop, start_affinity(tags, settings), seed=options.seed)
     kept = desk.checkpoint and desk.checkpoint.fit(stage.replace(" ", "-"))
     fit = kept and kept.load_fit()
     fit = fit or runs.learn(lesson, _allow(tags, options), where=options.where, checkpoint=kept)

@@ -1,11 +1,12 @@
 """The paper's models by name, as arguments of `StackedIBP`.
 
-The paper does not say how strong its fields are: docs/explanation/readers.md tells how these were chosen.
+The paper does not say how strong its fields are: docs/explanation/readers.md tells how these were chosen, and
+docs/explanation/model.md, section 5, why the field within a region is centred.
 """
 
 from typing import Any
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "ws-sibp": {"coupling": 0.0, "affinity": 0.0},
-    "ws-mrf-sibp": {"coupling": 0.3, "affinity": 0.05},
+    "ws-sibp": {"coupling": 0.0, "affinity": 0.0, "centred": False},
+    "ws-mrf-sibp": {"coupling": 0.4, "affinity": 2.0, "centred": True},
 }

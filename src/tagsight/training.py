@@ -35,6 +35,7 @@ class TrainOptions(NamedTuple):
     n_free: int = 20
     coupling: float = 1.0
     affinity: float = 1.0
+    centred: bool = False  # the field within a region; see `model.fields`
     n_regions: int = N_REGIONS
     seed: int = 0
     n_workers: int | None = None
@@ -51,6 +52,7 @@ class TrainOptions(NamedTuple):
             n_free=self.n_free,
             coupling=self.coupling,
             affinity=self.affinity,
+            centred=self.centred,
             readout=self.readout,
             device=self.device,
             seed=self.seed,

@@ -10,6 +10,7 @@ from tagsight.bench.ours import StackedIBPMethod
 from tagsight.data.vocabulary import Tags
 from tagsight.evaluation.method import GuidedMethod, TransductiveMethod
 from tagsight.model.fields import correlate_tags
+from tagsight.presets import PRESETS
 from tagsight.readout.weights import Weights
 from tagsight.trained import look_at
 from tests.baselines.planted import Verdict, World, draw_world, judge, score_location
@@ -29,7 +30,7 @@ def whole(worlds: tuple[World, World]) -> StackedIBPMethod:
 @pytest.fixture(scope="module")
 def pure(worlds: tuple[World, World]) -> StackedIBPMethod:
     learn, _ = worlds
-    return StackedIBPMethod(preset="ws-mrf-sibp", n_free=4).fit(learn.photos, learn.tags, seed=0)
+    return StackedIBPMethod(**PRESETS["ws-mrf-sibp"], readout=False, n_free=4).fit(learn.photos, learn.tags, seed=0)
 
 
 @pytest.fixture(params=["whole", "pure"])

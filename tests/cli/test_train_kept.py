@@ -43,8 +43,10 @@ def stopped(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (("--coupling", 0.5, "--affinity", 2), "coupling was 1.0 and is 0.5, affinity was 1.0 and is 2.0;"),
         (
             ("--preset", "ws-mrf-sibp"),
-            "coupling was 1.0 and is 0.3, affinity was 1.0 and is 0.05, readout was True and is False;",
+            "coupling was 1.0 and is 0.4, affinity was 1.0 and is 2.0, centred was False and is True, "
+            "readout was True and is False;",
         ),
+        (("--centred",), "centred was False and is True;"),
         (("--memory", "2GB"), "memory was None and is 2000000000;"),
     ],
 )
@@ -76,7 +78,7 @@ def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 3"),
+        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 4"),
         (lambda header: {"schema": 2}, "is damaged"),
     ],
 )

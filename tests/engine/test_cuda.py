@@ -8,6 +8,7 @@ import pytest
 
 from tagsight.engine.threads import ThreadBatch
 from tagsight.model import sticks
+from tagsight.model.bound import evaluate_bound
 from tagsight.model.layout import Edges
 from tagsight.model.local_step import local_step as cpu_step
 from tagsight.model.settings import Factors, Settings, plan_sticks
@@ -62,9 +63,10 @@ def assert_same_steps(case: Case, n_steps: int = 2) -> None:
     assert np.array_equal(ours.local.order, theirs.local.order)
 
 
+@pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize(("coupling", "affinity"), [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (3.0, 2.0)])
-def test_steps_are_those_of_the_cpu(coupling: float, affinity: float):
-    assert_same_steps(draw(1, coupling=coupling, affinity=affinity))
+def test_steps_are_those_of_the_cpu(coupling: float, affinity: float, centred: bool):
+    assert_same_steps(draw(1, coupling=coupling, affinity=affinity, centred=centred))
 
 
 def test_every_step_takes_its_own_globals():
@@ -116,6 +118,14 @@ def test_every_choice_of_sticks_is_that_of_the_cpu(choice: dict[str, Any]):
 def test_photos_that_fill_several_tiles():
     """More factors and more regions of a colour than one tile holds."""
     assert_same_steps(draw(3, (75, 2), Factors(6, 6, 7)), n_steps=1)
+
+
+def test_a_centred_field_raises_the_bound_over_several_tiles():
+    """Tiles of regions then follow one another in another order than on the CPU."""
+    case = draw(17, (75, 2), Factors(6, 6, 7), coupling=0.5, affinity=1.0, centred=True)
+    batch = on_gpu(case)
+    summaries = [batch.summarise(case.state)] + [batch.step(case.state) for _ in range(4)]
+    assert is_rising([evaluate_bound(summary, case.state, case.settings).total for summary in summaries], slack=1e-6)
 
 
 def test_summaries_leave_the_posterior_alone():

@@ -7,7 +7,8 @@ from tagsight.engine.threads import ThreadBatch
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.fit import Loop, settle
 from tagsight.model.settings import Settings
-from tagsight.model.state import Local
+from tagsight.model.state import Globals, Local, Summary
+from tagsight.types import Floats
 from tests.engine.training import FACTORS, Trained, draw_photos, make_shards, train
 from tests.oracles import is_rising
 
@@ -28,6 +29,22 @@ def test_batches_reach_the_bound_of_all_photos_at_once(whole: Trained, n_batches
     assert np.mean((batched.nu > 0.5) == (whole.nu > 0.5)) > 0.99
 
 
+def test_affinity_is_not_learned_from_photos_that_no_sweep_has_visited():
+    settings = Settings(FACTORS, centred=True)
+    used: list[Floats] = []
+
+    class Spy(ThreadBatch):
+        def step(self, state: Globals) -> Summary:
+            used.append(state.affinity)
+            return super().step(state)
+
+    def watch(parts: list[ThreadBatch]) -> list[Spy]:
+        return [Spy(part.shard, part.local, settings, map) for part in parts]
+
+    train(PHOTOS, settings, n_shards=3, max_sweeps=2, combine=watch)
+    assert [bool(np.any(M != 0)) for M in used] == [False] * 3 + [True] * 3
+
+
 def test_where_all_photos_at_once_settled_batches_stay():
     whole = train(PHOTOS, SETTINGS, max_sweeps=1000, tol=1e-13)
     local, batches, photo, entry = whole.locals[0], [], 0, 0
@@ -43,9 +60,10 @@ def test_where_all_photos_at_once_settled_batches_stay():
     assert stayed.state.appearance.mean == pytest.approx(whole.fit.state.appearance.mean, abs=1e-5)
 
 
+@pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("n_batches", [1, 4])
-def test_the_reported_bound_rises_through_renewal(n_batches: int):
-    trained = train(PHOTOS, SETTINGS, n_shards=n_batches, start="random", max_sweeps=300)
+def test_the_reported_bound_rises_through_renewal(n_batches: int, centred: bool):
+    trained = train(PHOTOS, SETTINGS._replace(centred=centred), n_shards=n_batches, start="random", max_sweeps=300)
     assert is_rising([sweep.bound.total for sweep in trained.fit.sweeps])
     assert len(trained.told) == trained.fit.n_run > len(trained.fit.sweeps)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tagsight.data.planted import draw_appearance, draw_planted
 from tagsight.engine.threads import ThreadBatch, thread_map
-from tagsight.model.fields import correlate_tags
+from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, Loop, RenewableBatch, Sweep, fit, tell_nobody
 from tagsight.model.layout import Edges, Shard, split_photos, spread_assign, sum_squares
 from tagsight.model.settings import Factors, Settings, plan_sticks
@@ -80,7 +80,7 @@ def train(
             photos.X.shape[1],
             settings,
             Loop(max_sweeps, tol, tell),
-            affinity=correlate_tags(photos.tags, FACTORS.free),
+            affinity=start_affinity(photos.tags, settings),
             seed=0,
         )
     nu = np.zeros((len(photos.X), FACTORS.total))

@@ -29,7 +29,19 @@ STICK_CHOICES = [
     {"sticks": sticks, "stick_order": order, "stick_span": span}
     for sticks, order, span in product(STICKS, STICK_ORDERS, STICK_SPANS)
 ]
-FIELD_CHOICES = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (5.0, 5.0)]  # coupling, affinity
+FIELD_CHOICES = [
+    {"coupling": coupling, "affinity": affinity, "centred": centred}
+    for coupling, affinity, centred in [
+        (0.0, 0.0, False),
+        (1.0, 0.0, False),
+        (0.0, 1.0, False),
+        (0.0, 1.0, True),
+        (1.0, 1.0, False),
+        (1.0, 1.0, True),
+        (5.0, 5.0, False),
+        (5.0, 5.0, True),
+    ]
+]
 
 
 class Data(NamedTuple):
@@ -179,6 +191,7 @@ def for_oracle(case: Case) -> Posterior:
         edges=edges,
         beta=case.settings.coupling,
         rho=case.settings.affinity,
+        centred=case.settings.centred,
         sequences=sequences_of(case),
         ranked=case.settings.stick_order == "ranked",
         nu=dense(case),

@@ -18,20 +18,21 @@ def test_every_term_is_the_literal_one_at_a_random_point(choices: dict[str, Any]
     assert evaluate(case)._asdict() == pytest.approx(oracles.bound(for_oracle(case)), rel=1e-10, abs=1e-10)
 
 
-@pytest.mark.parametrize(("coupling", "affinity"), FIELD_CHOICES)
-def test_the_fields_enter_with_their_strengths(coupling: float, affinity: float):
-    case = draw_case(7, coupling=coupling, affinity=affinity)
+@pytest.mark.parametrize("fields", FIELD_CHOICES)
+def test_the_fields_enter_with_their_strengths(fields: dict[str, Any]):
+    case = draw_case(7, **fields)
     bound = evaluate(case)
     assert bound._asdict() == pytest.approx(oracles.bound(for_oracle(case)), rel=1e-10, abs=1e-10)
     assert bound.total == pytest.approx(sum(bound))
-    assert (bound.spatial == 0) == (coupling == 0)
-    assert (bound.affinity == 0) == (affinity == 0)
+    assert (bound.spatial == 0) == (fields["coupling"] == 0)
+    assert (bound.affinity == 0) == (fields["affinity"] == 0)
 
 
+@pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("passes", [1, 3])
 @pytest.mark.parametrize("choices", STICK_CHOICES)
-def test_the_summary_of_a_step_describes_the_posterior_it_left(choices: dict[str, Any], passes: int):
-    case = draw_case(11, coupling=0.8, affinity=1.3, **choices)
+def test_the_summary_of_a_step_describes_the_posterior_it_left(choices: dict[str, Any], passes: int, centred: bool):
+    case = draw_case(11, coupling=0.8, affinity=1.3, centred=centred, **choices)
     local, summary = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=passes))
     told = evaluate_bound(summary, case.state, case.settings)
     found = evaluate(case._replace(local=local))

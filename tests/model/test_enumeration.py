@@ -9,6 +9,7 @@ from tagsight.model.settings import Factors
 from tagsight.model.state import Appearance
 from tests import oracles
 from tests.model.cases import (
+    FIELD_CHOICES,
     Case,
     Data,
     dense,
@@ -60,10 +61,10 @@ def visit_first(case: Case, nu: np.ndarray, j: int, k: int) -> Case:
     return case._replace(data=data, shard=shard, state=state, local=local)
 
 
-@pytest.mark.parametrize(("coupling", "affinity"), [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.5, 2.0)])
-def test_an_update_beside_certain_neighbours_is_the_exact_conditional(coupling: float, affinity: float):
+@pytest.mark.parametrize("fields", FIELD_CHOICES)
+def test_an_update_beside_certain_neighbours_is_the_exact_conditional(fields: dict[str, Any]):
     rng = np.random.default_rng(0)
-    case = draw_tiny(0, coupling=coupling, affinity=affinity, sticks="single", stick_order="ranked")
+    case = draw_tiny(0, **fields, sticks="single", stick_order="ranked")
     assert list(case.plan.order) != [0, 1, 2]
     case = case._replace(settings=case.settings._replace(stick_order="tagged-first"))
     states = oracles.enumerate_states(for_oracle(case))
@@ -75,9 +76,10 @@ def test_an_update_beside_certain_neighbours_is_the_exact_conditional(coupling: 
                 assert updated == pytest.approx(oracles.conditional(states, z, j, k), abs=1e-12)
 
 
+@pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_bound_of_z_is_below_the_exact_evidence(seed: int):
-    case = draw_tiny(seed, coupling=0.7, affinity=1.0)
+def test_the_bound_of_z_is_below_the_exact_evidence(seed: int, centred: bool):
+    case = draw_tiny(seed, coupling=0.7, affinity=1.0, centred=centred)
     exact = oracles.enumerate_states(for_oracle(case)).log_sum
     assert z_part(case) < exact
     gap = exact - z_part(sweep_nu(case, passes=60))

@@ -1,5 +1,8 @@
 """Each field's message is the gradient of its energy, and M is a correlation."""
 
+from itertools import product
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,8 +13,11 @@ from tagsight.model.fields import (
     correlate_tags,
     spatial_agreement,
     spatial_message,
+    start_affinity,
 )
 from tagsight.model.local_step import local_step
+from tagsight.model.settings import Settings
+from tagsight.model.state import empty_summary
 from tagsight.model.visit import Visit
 from tagsight.types import Array, Floats
 from tests.model.cases import FACTORS, draw_case, draw_data, summarise
@@ -64,13 +70,20 @@ def test_agreement_of_certain_regions_counts_equal_neighbours():
     assert spatial_agreement(z, start, neighbour, weight) == pytest.approx(expected)
 
 
-def test_the_within_region_message_is_the_gradient_of_its_energy():
+@pytest.mark.parametrize("centred", [False, True])
+def test_the_within_region_message_is_the_gradient_of_its_energy(centred: bool):
     rng = np.random.default_rng(2)
     M = np.triu(rng.uniform(-1, 1, (4, 4)), 1)
     M += M.T
     nu = rng.random((5, 4))
-    gradient = central(lambda nu: affinity_energy(M, nu.T @ nu), nu)
-    assert nu @ M == pytest.approx(gradient, abs=1e-8)
+
+    def energy(nu: Floats) -> float:
+        count = nu.sum(axis=0)
+        summary = empty_summary(4, 1, 1)._replace(pair=nu.T @ nu, photo_pair=np.outer(count, count) / len(nu))
+        return affinity_energy(M, summary, centred)
+
+    message = (nu - nu.mean(axis=0) if centred else nu) @ M
+    assert message == pytest.approx(central(energy, nu), abs=1e-8)
 
 
 @pytest.mark.parametrize("strength", ["coupling", "affinity"])
@@ -94,6 +107,24 @@ def test_a_field_moves_the_logits_of_a_sweep_by_its_message(strength: str):
     assert logits[1] - logits[0] == pytest.approx(0.7 * message, rel=1e-6)
 
 
+def test_a_centred_field_is_silent_where_all_regions_are_alike():
+    data = draw_data(np.random.default_rng(6), sizes=(6,))
+    data = data._replace(X=np.tile(data.X[0], (6, 1)), allowed=np.ones_like(data.allowed))
+
+    def settle(**field: Any) -> Array:
+        case = draw_case(6, data, coupling=0.0, **field)
+        hazy = case.state.scales._replace(noise=20.0)
+        state = case.state._replace(scales=hazy, affinity=np.abs(case.state.affinity))
+        alike = case.local._replace(assign=np.full_like(case.local.assign, 0.5))
+        local, _ = local_step(case.shard, alike, state, case.settings, Visit(passes=500, tol=1e-12))
+        return local.assign
+
+    off = settle(affinity=0.0)
+    assert np.mean((off > 0.02) & (off < 0.98)) > 0.3
+    assert settle(affinity=0.3, centred=True) == pytest.approx(off, abs=1e-9)
+    assert settle(affinity=0.3).sum() > 1.1 * off.sum()
+
+
 def test_affinity_is_the_correlation_of_certain_assignments():
     z = (np.random.default_rng(4).random((200, 5)) < [0.1, 0.5, 0.9, 0.3, 0.3]).astype(float)
     z[:, 4] = np.where(np.arange(200) < 150, z[:, 3], z[:, 4])
@@ -104,6 +135,16 @@ def test_affinity_is_the_correlation_of_certain_assignments():
     assert correlate_tags(z, 2)[:5, :5] == pytest.approx(expected)
     assert np.all(correlate_tags(z, 2)[5:] == 0)
     assert np.all(correlate_tags(z, 2)[:, 5:] == 0)
+
+
+def test_affinity_starts_at_that_of_the_tags_but_where_a_centred_field_learns_it():
+    tags = (np.random.default_rng(7).random((50, FACTORS.tagged)) < 0.5).astype(np.uint8)
+    of_tags = correlate_tags(tags, FACTORS.free)
+    assert np.any(of_tags != 0)
+    for centred, learned in product([False, True], repeat=2):
+        settings = Settings(FACTORS, centred=centred, learn_affinity=learned)
+        expected = 0 * of_tags if centred and learned else of_tags
+        assert np.array_equal(start_affinity(tags, settings), expected)
 
 
 def test_affinity_is_bounded_and_blind_to_constants_and_free_factors():

@@ -89,10 +89,10 @@ def test_each_update_alone_raises_the_bound_from_a_random_point(
         assert evaluate(update(case)).total > evaluate(case).total
 
 
-@pytest.mark.parametrize(("coupling", "affinity"), FIELD_CHOICES)
-def test_no_update_ever_lowers_the_bound_on_the_way_to_convergence(coupling: float, affinity: float):
+@pytest.mark.parametrize("fields", FIELD_CHOICES)
+def test_no_update_ever_lowers_the_bound_on_the_way_to_convergence(fields: dict[str, Any]):
     for seed in range(3):
-        case = draw_case(seed, coupling=coupling, affinity=affinity)
+        case = draw_case(seed, **fields)
         bounds = [evaluate(case).total]
         for _ in range(25):
             for update in UPDATES:
@@ -102,9 +102,9 @@ def test_no_update_ever_lowers_the_bound_on_the_way_to_convergence(coupling: flo
 
 
 @pytest.mark.parametrize("choices", STICK_CHOICES)
-@pytest.mark.parametrize(("coupling", "affinity"), FIELD_CHOICES)
-def test_whole_sweeps_never_lower_the_bound(choices: dict[str, Any], coupling: float, affinity: float):
-    case = draw_case(5, coupling=coupling, affinity=affinity, passes=2, **choices)
+@pytest.mark.parametrize("fields", FIELD_CHOICES)
+def test_whole_sweeps_never_lower_the_bound(choices: dict[str, Any], fields: dict[str, Any]):
+    case = draw_case(5, **fields, passes=2, **choices)
     assert is_rising(_bounds_of_sweeps(case, n_batches=1))
 
 

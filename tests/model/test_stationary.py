@@ -65,11 +65,12 @@ def gradient(case: Case, change: Change) -> float:
     return (ends[0] - ends[1]) / (2 * STEP)
 
 
-@pytest.fixture(scope="module")
-def start() -> Case:
+@pytest.fixture(scope="module", params=[(False, 0.5), (True, 1.4)], ids=["plain", "centred"])
+def start(request: pytest.FixtureRequest) -> Case:
+    centred, noise = request.param
     factors = Factors(2, 1, 1)
-    data = draw_data(np.random.default_rng(1), factors, sizes=(7, 5, 4, 1), noise=0.5)
-    return draw_case(1, data, factors, coupling=0.2, affinity=0.5)
+    data = draw_data(np.random.default_rng(1), factors, sizes=(7, 5, 4, 1), noise=noise)
+    return draw_case(1, data, factors, coupling=0.2, affinity=0.5, centred=centred)
 
 
 @pytest.fixture(scope="module")
@@ -93,5 +94,6 @@ def test_the_gradient_does_not_vanish_before(start: Case, name: str):
 
 def test_the_point_is_not_a_corner(end: Case):
     """Were every nu 0 or 1 its gradient would vanish anyhow."""
-    nu = for_oracle(end).nu
+    point = for_oracle(end)
+    nu = point.nu[point.L[point.photo]]
     assert np.mean((nu > 0.02) & (nu < 0.98)) > 0.3

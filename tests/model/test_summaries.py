@@ -65,6 +65,8 @@ def test_entries_are_the_literal_sums(seed: int, shuffled: bool):
     assert summary.count == pytest.approx(count)
     assert summary.pair == pytest.approx(pair)
     assert summary.cross == pytest.approx(cross)
+    by_photo = [p.nu[p.photo == i] for i in range(len(p.L))]
+    assert summary.photo_pair == pytest.approx(sum(np.outer(nu.sum(axis=0), nu.mean(axis=0)) for nu in by_photo))
     by_sequence = [[columns[s] for columns in p.sequences] for s in range(len(p.alpha))]
     for s, photos in enumerate(by_sequence):
         assert summary.n_sticks[s] == sum(len(columns) for columns in photos)

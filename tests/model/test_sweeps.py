@@ -40,9 +40,9 @@ def test_a_sweep_is_the_literal_one(choices: dict[str, Any]):
     assert dense(sweep_nu(case)) == pytest.approx(swept, abs=1e-12)
 
 
-@pytest.mark.parametrize(("coupling", "affinity"), FIELD_CHOICES)
-def test_a_sweep_is_the_literal_one_at_any_strength_of_the_fields(coupling: float, affinity: float):
-    case = draw_case(2, coupling=coupling, affinity=affinity)
+@pytest.mark.parametrize("fields", FIELD_CHOICES)
+def test_a_sweep_is_the_literal_one_at_any_strength_of_the_fields(fields: dict[str, Any]):
+    case = draw_case(2, **fields)
     swept = oracles.sweep(for_oracle(case), visits_of(case))
     assert dense(sweep_nu(case)) == pytest.approx(swept, abs=1e-12)
 
@@ -92,8 +92,9 @@ def test_a_sweep_updates_the_sticks_after_nu():
             assert new.sticks[i, columns] == pytest.approx(tau, rel=1e-9)
 
 
-def test_passes_are_sweeps_in_a_row():
-    case = draw_case(5)
+@pytest.mark.parametrize("centred", [False, True])
+def test_passes_are_sweeps_in_a_row(centred: bool):
+    case = draw_case(5, centred=centred)
     twice, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=2))
     local = case.local
     for _ in range(2):
@@ -109,8 +110,9 @@ def test_sweeps_stop_when_nothing_moves():
     assert stopped.assign == pytest.approx(longer.assign, abs=1e-4)
 
 
-def test_single_precision_follows_double():
-    case = draw_case(8)
+@pytest.mark.parametrize("centred", [False, True])
+def test_single_precision_follows_double(centred: bool):
+    case = draw_case(8, centred=centred)
     data = case.data._replace(X=case.data.X.astype(np.float32))
     shard = case.shard._replace(features=data.X)
     local = case.local._replace(assign=case.local.assign.astype(np.float32))
@@ -120,12 +122,13 @@ def test_single_precision_follows_double():
     assert single.assign == pytest.approx(double.assign, abs=2e-4)
 
 
-def test_photos_without_regions_or_factors_do_no_harm():
+@pytest.mark.parametrize("centred", [False, True])
+def test_photos_without_regions_or_factors_do_no_harm(centred: bool):
     rng = np.random.default_rng(9)
     data = draw_data(rng, sizes=(3, 0, 2, 0))
     allowed = data.allowed.copy()
     allowed[2] = 0
-    case = draw_case(9, data._replace(allowed=allowed))
+    case = draw_case(9, data._replace(allowed=allowed), centred=centred)
     nu = dense(sweep_nu(case, passes=2))
     assert np.all(nu[data.groups == 2] == 0)
     assert np.all(np.isfinite(nu))

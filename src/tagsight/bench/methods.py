@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from tagsight.bench.trial import Sample
 from tagsight.errors import InputError
 from tagsight.evaluation.method import Method
+from tagsight.presets import PRESETS
 
 Teacher = Literal["tags", "boxes", "masks"]
 WEAK_TABLES = frozenset({"annotation", "queries", "outlines", "segmentation", "inductive", "transductive", "predict"})
@@ -36,8 +37,8 @@ METHODS: dict[str, Entry] = {
     "wsdc": Entry("tagsight.baselines.wsdc:DualClustering"),
     "activation": Entry("tagsight.baselines.activation:ClassActivation"),
     "tagsight": Entry(OURS, joint=True),
-    "ws-sibp": Entry(OURS, {"preset": "ws-sibp"}, joint=True),
-    "ws-mrf-sibp": Entry(OURS, {"preset": "ws-mrf-sibp"}, joint=True),
+    "ws-sibp": Entry(OURS, {**PRESETS["ws-sibp"], "readout": False}, joint=True),
+    "ws-mrf-sibp": Entry(OURS, {**PRESETS["ws-mrf-sibp"], "readout": False}, joint=True),
     "ssvm": Entry("tagsight.baselines.ssvm:BoxSVM", {}, "boxes", frozenset({"annotation", "queries"})),
     "supervised": Entry(
         "tagsight.baselines.supervised:MaskClassifier", {}, "masks", frozenset({"segmentation", "inductive"})
@@ -47,7 +48,7 @@ METHODS: dict[str, Entry] = {
 
 
 def _change_model(**parameters: Any) -> Entry:
-    return Entry(OURS, {"preset": "ws-mrf-sibp", **parameters}, joint=True)
+    return Entry(OURS, {**METHODS["ws-mrf-sibp"].parameters, **parameters}, joint=True)
 
 
 def _change_readers(**weights: float) -> Entry:
@@ -57,12 +58,13 @@ def _change_readers(**weights: float) -> Entry:
 MODEL_ABLATIONS: dict[str, Entry] = {
     "no-spatial-field": _change_model(coupling=0.0),
     "no-region-field": _change_model(affinity=0.0),
+    "plain-field": _change_model(coupling=0.3, affinity=0.05, centred=False),
     "frozen-affinity": _change_model(learn_affinity=False),
     "no-free-factors": _change_model(n_free=0),
     "5-free-factors": _change_model(n_free=5),
     "50-free-factors": _change_model(n_free=50),
 }
-"""The paper's model with one thing changed."""
+"""The paper's model with one thing changed; a plain field has strengths of its own, the best on training photos."""
 
 NO_FIELDS = {"coupling": 0.0, "affinity": 0.0}
 

@@ -11,7 +11,6 @@ from tagsight.data.vocabulary import Tags
 from tagsight.evaluation.method import Seen
 from tagsight.features.described import DescribedPhoto
 from tagsight.fitting import FitOptions, Fitted, fit_photos
-from tagsight.presets import PRESETS
 from tagsight.readout.attributes import describe_parts
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
@@ -24,12 +23,11 @@ BATCH = 64  # photos looked at together
 
 
 class StackedIBPMethod:
-    """What `tagsight train` makes, or one of the paper's models by its preset; `parameters` are of `FitOptions`."""
+    """What `tagsight train` makes; `parameters` are of `FitOptions`."""
 
-    def __init__(self, *, preset: str | None = None, **parameters: Any):
-        pure = {} if preset is None else {**PRESETS[preset], "readout": False}
+    def __init__(self, **parameters: Any):
         weights = Weights(**parameters.pop("weights", {}))
-        self._options = FitOptions(**{**pure, **parameters}, weights=weights)
+        self._options = FitOptions(**parameters, weights=weights)
         self._fitted: Fitted
 
     def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, *, seed: int = 0) -> Self:

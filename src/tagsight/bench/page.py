@@ -133,7 +133,8 @@ def _render_apascal(board: Board) -> list[str]:
         tabulate(board, methods, [*outlined, *of_all]),
         "Mean over the 20 objects, background aside:\n",
         tabulate(board, methods, objects),
-        f"### Ablations\n\nThe paper's model with one thing changed; mIoU with {ALL} attributes.\n",
+        f"### Ablations\n\nThe paper's model with one thing changed; mIoU with {ALL} attributes.\n"
+        "`plain-field` is not centred, and as strong as serves it best.\n",
         tabulate(board, ("ws-mrf-sibp", "ws-sibp", *MODEL_ABLATIONS), ablated),
         "What `tagsight train` makes with one thing changed ([what the parts are](explanation/readers.md)):\n",
         tabulate(board, ("tagsight", *READER_ABLATIONS), ablated),

@@ -38,6 +38,9 @@ def run(
     free: Annotated[int, typer.Option(min=0, help="Factors to discover beside the tags.")] = 20,
     coupling: Annotated[float, typer.Option(min=0.0, help="Strength of the field between neighbours.")] = 1.0,
     affinity: Annotated[float, typer.Option(min=0.0, help="Strength of the field within a region.")] = 1.0,
+    centred: Annotated[
+        bool, typer.Option("--centred", help="Reward tags for sharing regions of a photo, not for being on more.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
     device: Annotated[str, typer.Option(help="Where to describe and learn: cpu, cuda or cuda-bf16.")] = "cpu",
@@ -57,7 +60,7 @@ def run(
 ) -> None:
     """Learn from a folder of tagged photos what each tag looks like."""
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
-    options = TrainOptions(features, free, coupling, affinity, regions, seed, workers, device)
+    options = TrainOptions(features, free, coupling, affinity, centred, regions, seed, workers, device)
     options = options._replace(memory=read_size(memory) if memory else None, engine=engine, address=address)
     if preset is not None:
         check_choice(preset, "preset", tuple(PRESETS))

@@ -6,8 +6,9 @@ With G = phi phi^T and P = phi X^T, the likelihood of a region is quadratic in i
     unary_kj = E[log pi_k] - E[log(1 - pi_k)] + (P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2
     B = rho M - G / sigma^2, zero on the diagonal
 
-and a sweep never touches the features. nu is (K_i, N_i): the regions of one colour class lie side by side
-and have no edge between them, so updating them together is still coordinate ascent.
+less the toll rho sum_l M_kl n_l / N_i where the field within regions is centred. A sweep never touches the features.
+nu is (K_i, N_i): the regions of one colour class lie side by side and have no edge between them, so updating them
+together is still coordinate ascent.
 """
 
 import math
@@ -33,6 +34,13 @@ class Neighbours(NamedTuple):
     weight: Array
 
 
+class Crowd(NamedTuple):
+    """What a centred field takes from the logits of a photo's factors, in every region alike."""
+
+    toll: Array  # (K_i,) sum_l fare_kl n_l, kept up while nu moves; 0 where the field is not centred
+    fare: Array  # (K_i, K_i) rho M / N_i; (0, 0) where the field is not centred
+
+
 class Swept(NamedTuple):
     """What a sweep over a photo's factors reports."""
 
@@ -42,7 +50,7 @@ class Swept(NamedTuple):
 
 @kernel(fastmath={"reassoc", "contract", "arcp", "nsz"})
 def sweep_assignments(
-    nu: Array, unary: Array, pull: Array, B: Array, graph: Neighbours, coupling: float, last: bool
+    nu: Array, unary: Array, pull: Array, B: Array, crowd: Crowd, graph: Neighbours, coupling: float, last: bool
 ) -> Swept:
     """Update every nu once, in place, and turn `unary` into the log-odds they were updated to.
 
@@ -68,8 +76,9 @@ def sweep_assignments(
                 spatial_message(by_region, graph.region[e0:e1], graph.weight[e0:e1], message[j])
         for k in range(K):
             moved = one * 0
+            base = crowd.toll[k]
             for j in range(a, b):
-                eta = unary[k, j] + pull[k, j] + strength * message[j, k]
+                eta = unary[k, j] - base + pull[k, j] + strength * message[j, k]
                 unary[k, j] = eta
                 size = abs(eta)
                 share = one * 0
@@ -87,6 +96,8 @@ def sweep_assignments(
                     nu[k, j] += delta[j]
                     by_region[j, k] = nu[k, j]
                 _push(B[k], delta, a, b, k + 1 if last else 0, pull)
+                if len(crowd.fare):
+                    _raise_toll(crowd, k, delta, a, b)
             if (k + 1) % ENTROPY_FLUSH == 0 or k == K - 1:
                 for j in range(a, b):
                     entropy += math.log(partition[j])
@@ -109,6 +120,15 @@ def _push(B_k: Array, delta: Array, a: int, b: int, first: int, pull: Array) -> 
     for m in range(done, K):
         for j in range(a, b):
             pull[m, j] += B_k[m] * delta[j]
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _raise_toll(crowd: Crowd, k: int, delta: Array, a: int, b: int) -> None:
+    gained = delta[a] * 0
+    for j in range(a, b):
+        gained += delta[j]
+    for m in range(len(crowd.toll)):
+        crowd.toll[m] += crowd.fare[k, m] * gained
 
 
 @kernel()

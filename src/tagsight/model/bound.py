@@ -26,7 +26,7 @@ class Bound(NamedTuple):
     sticks: float  # E[log p(v | alpha)] + H[q(v)]
     sparsity: float  # E[log p(alpha)] + H[q(alpha)]
     spatial: float  # beta sum of expected agreement of neighbours
-    affinity: float  # rho sum of M_kl nu_k nu_l
+    affinity: float  # rho sum of M_kl nu_k nu_l, or of their deviations
 
     @property
     def total(self) -> float:
@@ -52,5 +52,5 @@ def evaluate_bound(summary: Summary, state: Globals, settings: Settings) -> Boun
         sticks=float(np.sum(log_v)) + summary.stick_entropy,
         sparsity=sparsity.bound,
         spatial=settings.coupling * summary.agreement,
-        affinity=settings.affinity * affinity_energy(state.affinity, summary.pair),
+        affinity=settings.affinity * affinity_energy(state.affinity, summary, settings.centred),
     )

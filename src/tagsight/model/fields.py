@@ -2,6 +2,12 @@ r"""The two Markov fields, as log-potentials of a photo's nu, here (N_i, K_i).
 
 Spatial, for every factor and every pair of neighbouring regions:  beta w_jm [z_jk = z_mk]
 Within a region, for every pair of factors:                        rho M_kl z_jk z_jl
+The same, centred on the photo:                        rho M_kl (z_jk - mean_m z_mk) (z_jl - mean_m z_ml)
+
+Factors with rates pi meet in a share pi_k pi_l of the regions by chance. The normaliser of the within-region field
+takes that back; to first order in rho it is log Z_i = N_i rho sum_{k<l} M_kl pi_k pi_l. It depends on pi and is
+dropped, as in the paper: factors that go together then turn each other on in every region. Centred, the field has
+that term, with the photo's own mean for pi: it pays rho N_i M_kl times the covariance of z_k and z_l in the photo.
 
 A message is the derivative of the expected log-potential with respect to nu_jk. The paper passes the
 log-odds eta instead, which is unbounded and is not the mean-field message of its own potential.
@@ -10,7 +16,7 @@ log-odds eta instead, which is unbounded and is not the mean-field message of it
 import numpy as np
 
 from tagsight.kernels import kernel
-from tagsight.model.settings import Factors
+from tagsight.model.settings import Factors, Settings
 from tagsight.model.state import Summary
 from tagsight.types import Array, Floats, Ints
 
@@ -41,8 +47,9 @@ def spatial_agreement(nu: Array, start: Ints, neighbour: Ints, weight: Array) ->
     return total
 
 
-def affinity_energy(M: Floats, pair: Floats) -> float:
-    """sum_j sum_{k<l} M_kl nu_jk nu_jl, from the summary's pair counts."""
+def affinity_energy(M: Floats, summary: Summary, centred: bool) -> float:
+    """sum_j sum_{k<l} M_kl nu_jk nu_jl, with nu - mean_m nu_m instead of nu where the field is centred."""
+    pair = summary.pair - summary.photo_pair if centred else summary.pair
     return 0.5 * float(np.sum(M * pair))
 
 
@@ -73,8 +80,18 @@ def correlate_tagged(summary: Summary, factors: Factors) -> Floats:
     return M
 
 
+def start_affinity(tags: Array, settings: Settings) -> Floats:
+    """M before the first sweep: that of the tags, or 0 where a centred field will learn it.
+
+    Tags that share photos need not share regions. A centred field tells regions apart by what M says, from the first
+    sweep on, and does not come back from accidental pairs; M of regions that differ already has fewer of them.
+    """
+    M = correlate_tags(tags, settings.factors.free)
+    return np.zeros_like(M) if settings.centred and settings.learn_affinity else M
+
+
 def correlate_tags(tags: Array, n_free: int) -> Floats:
-    """M before the first sweep: correlation of the photos' tags (I, K_o + K_a); 0 for free factors."""
+    """Correlation of the photos' tags (I, K_o + K_a); 0 for free factors."""
     counts = tags.astype(np.float64)
     K = tags.shape[1] + n_free
     M = np.zeros((K, K))

@@ -153,9 +153,11 @@ def settle(
             fresh = batch.step(state)
             total = merge(remove(total, memo[b]), fresh)
             memo[b] = fresh
-            if b == len(batches) - 1:
+            last = b == len(batches) - 1
+            if last:
                 total = reduce(merge, memo)  # removing leaves rounding behind
-            state = global_step(total, state, settings)
+            seen_all = last or n_run > 0  # M is not learned from photos no sweep has visited
+            state = global_step(total, state, settings if seen_all else settings._replace(learn_affinity=False))
         n_run += 1
         sweeps = (*sweeps, Sweep(n_run, evaluate_bound(total, state, settings)))
         loop.on_sweep(sweeps[-1])

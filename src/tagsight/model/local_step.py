@@ -70,12 +70,14 @@ def _express(state: Globals, settings: Settings, dtype: np.dtype) -> Potentials:
     precision = 1.0 / state.scales.noise
     G = mean @ mean.T
     bias = -0.5 * precision * (mean.shape[1] * var + np.diag(G))
-    B: Array = settings.affinity * state.affinity - precision * G
+    field: Array = settings.affinity * state.affinity
+    B: Array = field - precision * G
     np.fill_diagonal(B, 0.0)
     return Potentials(
         mean=np.ascontiguousarray(mean, dtype),
         bias=bias.astype(dtype),
         B=B.astype(dtype),
+        R=(field if settings.centred else np.empty((0, 0))).astype(dtype),
         precision=precision,
         coupling=settings.coupling,
         alpha=state.sparsity.mean,

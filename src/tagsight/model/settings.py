@@ -36,6 +36,7 @@ class Settings(NamedTuple):
     coupling: float = 1.0  # beta
     affinity: float = 1.0  # rho
     learn_affinity: bool = True  # re-estimate M every sweep
+    centred: bool = False  # the within-region field is of deviations from the photo's mean
     sticks: str = "per-kind"  # one of STICKS
     stick_order: str = "ranked"  # one of STICK_ORDERS
     stick_span: str = "allowed"  # one of STICK_SPANS

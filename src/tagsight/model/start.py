@@ -103,7 +103,7 @@ def blank_globals(settings: Settings, D: int) -> Globals:
 
 
 def first_globals(summary: Summary, blank: Globals, settings: Settings, affinity: Floats) -> Globals:
-    """Globals that the start's summary gives when all variance is noise at first; M is that of the tags."""
+    """Globals that the start's summary gives when all variance is noise at first; M is given."""
     variance = max(summary.square / (summary.n_regions * summary.cross.shape[1]), SMALLEST_VARIANCE)
     state = global_step(summary, blank._replace(scales=Scales(variance, variance)), settings)
     return state._replace(affinity=affinity)

@@ -60,6 +60,7 @@ class Summary(NamedTuple):
     square: float  # sum |x_j|^2
     count: Floats  # pyright: ignore[reportIncompatibleMethodOverride]  # (K,) n_k = sum_j nu_jk
     pair: Floats  # (K, K) C: sum_j nu_jk nu_jl off the diagonal, n_k on it
+    photo_pair: Floats  # (K, K) sum_i n_ik n_il / N_i
     cross: Floats  # (K, D) S: sum_j nu_jk x_j
     n_sticks: Floats  # (S,)
     log_sticks: Floats  # (S,)   sum of E[log v]
@@ -87,4 +88,5 @@ def accumulate(total: Summary, part: Summary) -> Summary:
 def empty_summary(K: int, D: int, S: int) -> Summary:
     """Summary of no photo."""
     zeros = np.zeros
-    return Summary(0.0, 0.0, zeros(K), zeros((K, K)), zeros((K, D)), zeros(S), zeros(S), 0.0, 0.0, 0.0, 0.0)
+    pairs = zeros((K, K)), zeros((K, K))
+    return Summary(0.0, 0.0, zeros(K), *pairs, zeros((K, D)), zeros(S), zeros(S), 0.0, 0.0, 0.0, 0.0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.kernels import kernel
-from tagsight.model.assignments import Neighbours, Swept, assign_entropy, sweep_assignments
+from tagsight.model.assignments import Crowd, Neighbours, Swept, assign_entropy, sweep_assignments
 from tagsight.model.fields import spatial_agreement
 from tagsight.model.layout import Layout
 from tagsight.model.photo_sticks import add_stick_terms, prior_logits, update_photo_sticks
@@ -32,6 +32,7 @@ class Potentials(NamedTuple):
     mean: Array  # (K, D) phi
     bias: Array  # (K,)   -(D Phi_k + |phi_k|^2) / 2 sigma^2
     B: Array  # (K, K)
+    R: Array  # (K, K) rho M of a centred field; (0, 0) otherwise
     precision: float  # 1 / sigma^2
     coupling: float  # beta
     alpha: Floats  # (S,)
@@ -130,6 +131,7 @@ def _visit_photo(
         likelihood = _log_likelihood(x, place, factor, work.mean[: len(factor)], potentials)
         B = _gather_pairs(potentials.B, factor)
         pull = np.dot(B, nu)
+        crowd = _photo_crowd(potentials.R, factor, nu)
         unary = np.empty_like(likelihood)
         logits = np.empty(len(factor))
         swept = Swept(0.0, 0.0)
@@ -137,7 +139,7 @@ def _visit_photo(
             prior_logits(order, tau, where, plan, len(potentials.alpha), logits)
             _add_columns(likelihood, logits, unary)
             last = p == visit.passes - 1
-            swept = sweep_assignments(nu, unary, pull, B, graph, potentials.coupling, last)
+            swept = sweep_assignments(nu, unary, pull, B, crowd, graph, potentials.coupling, last)
             sum_rows(nu, present)
             update_photo_sticks(order, tau, where, present, n_regions, potentials.alpha, plan)
             if swept.change <= visit.tol:
@@ -154,6 +156,7 @@ def _visit_photo(
     agreement = 0.0
     if visit.summarise:
         _add_pairs(np.dot(nu, nu.T), present, factor, total.pair)
+        _add_photo_pairs(present, n_regions, factor, total.photo_pair)
         cross = work.cross[: len(factor)]
         np.dot(_unplace(nu, place), x, cross)
         _add_rows(cross, factor, total.cross)
@@ -183,6 +186,17 @@ def _photo_graph(layout: Layout, i: int, nu: Array) -> Neighbours:
         layout.neighbour[e0:e1],
         layout.weight[e0:e1].astype(nu.dtype),
     )
+
+
+@kernel()
+def _photo_crowd(R: Array, factor: Ints, nu: Array) -> Crowd:
+    if len(R) == 0:
+        return Crowd(np.zeros(len(factor), nu.dtype), R)
+    n_regions = nu.dtype.type(max(nu.shape[1], 1))
+    fare = _gather_pairs(R, factor) / n_regions
+    present = np.empty(len(factor))
+    sum_rows(nu, present)
+    return Crowd(np.dot(fare, present.astype(nu.dtype)), fare)
 
 
 @kernel()
@@ -254,6 +268,14 @@ def _add_pairs(product: Array, present: Floats, factor: Ints, pair: Floats) -> N
     for a in range(len(factor)):
         for b in range(len(factor)):
             pair[factor[a], factor[b]] += present[a] if a == b else product[a, b]
+
+
+@kernel()
+def _add_photo_pairs(present: Floats, n_regions: int, factor: Ints, photo_pair: Floats) -> None:
+    for a in range(len(factor)):
+        share = present[a] / max(n_regions, 1)
+        for b in range(len(factor)):
+            photo_pair[factor[a], factor[b]] += share * present[b]
 
 
 @kernel()

@@ -33,7 +33,7 @@ from tagsight.readout.weights import Weights
 from tagsight.trained import Exemplar, TrainedModel, Training
 from tagsight.types import Array
 
-SCHEMA = 6
+SCHEMA = 7
 CODEBOOK = "codebook."
 
 

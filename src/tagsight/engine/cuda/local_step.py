@@ -30,9 +30,11 @@ class Globe(NamedTuple):
     mean: Tensor  # (PARTS, K, D), of the features' type
     bias: Tensor  # (K,) float32
     B: Tensor  # (K, K) float32
+    R: Tensor  # (K, K) float32, rho M
     alpha: Tensor  # (S,) float64
     precision: Tensor  # (1,) float32
     coupling: float
+    centred: bool
     ranked: bool
 
 
@@ -41,6 +43,7 @@ class Totals(NamedTuple):
 
     present: Tensor  # (K,) n_k
     pair: Tensor  # (K, K)
+    photo_pair: Tensor  # (K, K)
     cross: Tensor  # (K, D)
     assign: Tensor  # (2,) entropy of q(z), agreement
     sticks: Tensor  # (2 + S,) entropy, log prior, sum of E[log v]
@@ -88,9 +91,11 @@ def _visit_chunk(
     pair, cross = sum_products(
         dense, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_columns], photos.block
     )
+    starts = photos.slot_start[chunk.first_photo : chunk.first_photo + chunk.n_photos + 1]
     present = count.clamp_(min=0.0).sum(dim=0)
     pair.diagonal().copy_(present)
-    return Totals(present, pair, cross, assign.sum(dim=0, dtype=torch.float64), sticks.sum(dim=0))
+    photo_pair = (count / starts.diff().clamp(min=1)[:, None]).T @ count
+    return Totals(present, pair, photo_pair, cross, assign.sum(dim=0, dtype=torch.float64), sticks.sum(dim=0))
 
 
 def sweep_chunk(
@@ -104,6 +109,7 @@ def sweep_chunk(
     """Update every nu of the chunk's photos once, given the parts (PARTS, K, slots) of their phi X^T."""
     K = len(globe.bias)
     logits = torch.empty((chunk.n_photos, K), dtype=torch.float32, device=projection.device)
+    mass = torch.empty_like(logits) if globe.centred else logits
     _launch(
         prior_logits,
         chunk.n_photos,
@@ -123,10 +129,12 @@ def sweep_chunk(
         chunk.n_photos,
         posterior.assign,
         posterior.assign if log_odds is None else log_odds,
+        mass,
         projection,
         logits,
         globe.bias,
         globe.B,
+        globe.R,
         photos.factor_start,
         photos.factor,
         photos.assign_start,
@@ -143,6 +151,7 @@ def sweep_chunk(
         chunk.n_slots,
         K,
         COUPLED=globe.coupling != 0.0,
+        CENTRED=globe.centred,
         KEEP_ODDS=log_odds is not None,
         PARTS=len(globe.mean),
         FACTORS=FACTORS,
@@ -244,14 +253,17 @@ def express_globals(values: Sequence[Tensor], settings: Settings, dtype: torch.d
     """The globals as a step uses them; nothing in it waits for the GPU."""
     mean, var, M, alpha, precision = values
     G = mean @ mean.T
-    B = settings.affinity * M - precision * G
+    R = settings.affinity * M
+    B = R - precision * G
     return Globe(
         mean=split_parts(mean.float(), dtype),
         bias=(-0.5 * precision * (mean.shape[1] * var + G.diagonal())).float(),
         B=B.fill_diagonal_(0.0).float(),
+        R=R.float(),
         alpha=alpha,
         precision=precision.float(),
         coupling=settings.coupling,
+        centred=settings.centred,
         ranked=plan_sticks(settings).ranked,
     )
 
@@ -262,12 +274,13 @@ def _accumulate(total: Totals, part: Totals) -> Totals:
 
 def make_summary(total: Sequence[Array], photos: Photos, settings: Settings) -> Summary:
     """The summary, from the arrays of `Totals`."""
-    count, pair, cross, assign, sticks = total
+    count, pair, photo_pair, cross, assign, sticks = total
     return Summary(
         n_regions=float(len(photos.neighbour_start) - 1),
         square=photos.square,
         count=count,
         pair=pair,
+        photo_pair=photo_pair,
         cross=cross,
         n_sticks=photos.n_sticks,
         log_sticks=sticks[2:],

@@ -14,14 +14,16 @@ CERTAIN = tl.constexpr(80.0)  # exp of more would overflow
 
 @triton.jit
 def sweep_photos(
-    nu, log_odds, projection, logits, bias, B, factor_start, factor, assign_start, slot_start, colour_start,
+    nu, log_odds, mass, projection, logits, bias, B, R, factor_start, factor, assign_start, slot_start, colour_start,
     class_start, neighbour_start, neighbour, weight, precision, coupling, first_photo, first_slot, n_columns, K,
-    COUPLED: tl.constexpr, KEEP_ODDS: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
+    COUPLED: tl.constexpr, CENTRED: tl.constexpr, KEEP_ODDS: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr,
+    REGIONS: tl.constexpr,
 ):  # fmt: skip
     """Update every nu of the photos once, in place, and fill `log_odds` with those they were updated to if kept.
 
     `projection` (PARTS, K, n_columns) sums to phi X^T of the slots from `first_slot` on, `logits` (photos, K) are those
-    of the sticks, `precision` (1,) is 1 / sigma^2. Without coupling all regions of a photo are one class.
+    of the sticks, `precision` (1,) is 1 / sigma^2. Where nothing ties regions, all of a photo are one class. `mass`
+    (photos, K) is room for the n_k of a centred field, whose `R` is rho M.
     """
     here = tl.program_id(0).to(tl.int64)
     photo = first_photo + here
@@ -35,12 +37,16 @@ def sweep_photos(
     projection += slot - first_slot
     logits += here * K
     colour = tl.load(colour_start + photo)
-    n_classes = (tl.load(colour_start + photo + 1) - colour).to(tl.int32) if COUPLED else 1
+    n_classes = (tl.load(colour_start + photo + 1) - colour).to(tl.int32) if COUPLED or CENTRED else 1
     line = tl.arange(0, FACTORS)
     scale = tl.load(precision)
+    mass += here * K
+    if CENTRED:
+        _weigh_factors(mass, mine, n_factors, n_regions, FACTORS, REGIONS)
+        tl.debug_barrier()
 
     for c in range(n_classes):
-        if COUPLED:
+        if COUPLED or CENTRED:
             first = (tl.load(class_start + colour + c) - slot).to(tl.int32)
             last = (tl.load(class_start + colour + c + 1) - slot).to(tl.int32)
         else:
@@ -77,6 +83,9 @@ def sweep_photos(
                     value = tl.load(mine + other * n_regions + j, mask=real, other=0.0)
                     row = B + tl.load(factors + other) * K
                     eta += tl.load(row + column)[:, None] * value[None, :]
+                    if CENTRED:
+                        share = tl.load(mass + other) / n_regions
+                        eta -= (tl.load(R + tl.load(factors + other) * K + column) * share)[:, None]
                 block = mine + k[:, None] * n_regions + j[None, :]
                 before = tl.load(block, mask=tile, other=0.0)
                 after = before
@@ -88,14 +97,37 @@ def sweep_photos(
                     moved = value - _pick_row(before, this)
                     row = B + tl.sum(tl.where(line == r, column, 0), axis=0) * K
                     eta += tl.load(row + column)[:, None] * moved[None, :]
+                    if CENTRED:
+                        share = tl.sum(tl.where(real, moved, 0.0), axis=0) / n_regions
+                        rise = R + tl.sum(tl.where(line == r, column, 0), axis=0) * K
+                        eta -= (tl.load(rise + column) * share)[:, None]
                     after = tl.where(this, value[None, :], after)
                     if KEEP_ODDS:
                         odds = tl.where(this, logit[None, :], odds)
                 tl.store(block, after, mask=tile)
+                if CENTRED:
+                    gained = tl.sum(tl.where(tile, after - before, 0.0), axis=1)
+                    there = tl.load(mass + k, mask=k < n_factors, other=0.0)
+                    tl.debug_barrier()
+                    tl.store(mass + k, there + gained, mask=k < n_factors)
+                    tl.debug_barrier()
                 if KEEP_ODDS:
                     tl.store(log_odds + k[:, None] * n_regions + j[None, :], odds, mask=tile)
         if COUPLED:
             tl.debug_barrier()
+
+
+@triton.jit
+def _weigh_factors(mass, mine, n_factors, n_regions, FACTORS: tl.constexpr, REGIONS: tl.constexpr):
+    """Fill `mass` with the sums over regions of each factor's nu."""
+    for k0 in range(0, n_factors, FACTORS):
+        k = k0 + tl.arange(0, FACTORS)
+        total = tl.zeros((FACTORS, REGIONS), tl.float32)
+        for j0 in range(0, n_regions, REGIONS):
+            j = j0 + tl.arange(0, REGIONS)
+            tile = (k < n_factors)[:, None] & (j < n_regions)[None, :]
+            total += tl.load(mine + k[:, None] * n_regions + j[None, :], mask=tile, other=0.0)
+        tl.store(mass + k, tl.sum(total, axis=1), mask=k < n_factors)
 
 
 @triton.jit
