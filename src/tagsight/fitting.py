@@ -230,8 +230,9 @@ def _fit_model(
     """A fitted model, and the bound after each sweep."""
     options = desk.options
     factors = Factors(tags.shape[1] - n_attributes, n_attributes, options.n_free)
-    fields = float(options.coupling), float(options.affinity), options.learn_affinity, options.centred
-    settings = Settings(factors, *fields)
+    settings = Settings(
+        factors, float(options.coupling), float(options.affinity), options.learn_affinity, options.centred
+    )
     loop = Loop(MAX_SWEEPS, TOL, lambda sweep: desk.report(stage, sweep.number, MAX_SWEEPS))
     lesson = Lesson(D, settings, loop, start_affinity(tags, settings), seed=options.seed)
     kept = desk.checkpoint and desk.checkpoint.fit(stage.replace(" ", "-"))

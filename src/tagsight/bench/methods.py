@@ -64,7 +64,7 @@ MODEL_ABLATIONS: dict[str, Entry] = {
     "5-free-factors": _change_model(n_free=5),
     "50-free-factors": _change_model(n_free=50),
 }
-"""The paper's model with one thing changed; a plain field has strengths of its own, the best on training photos."""
+"""The paper's model with one thing changed; a plain field has strengths of its own."""
 
 NO_FIELDS = {"coupling": 0.0, "affinity": 0.0}
 
