@@ -18,7 +18,7 @@ LAYERS = [
     {"data", "model"},
     {"regions", "validation", "storage"},
     {"features", "engine"},
-    {"estimator", "readout"},
+    {"estimator", "photo_scores", "readout"},
     {"trained"},
     {"photo_runs", "spots"},
     {"course"},

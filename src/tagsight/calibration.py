@@ -1,7 +1,7 @@
 """From log-odds to probabilities that mean what they say.
 
 A region's posterior is far too sure of itself, since its many features are not independent. On photos held out
-from training, the log-odds s of each tag are compared with whether the photo has the tag, and
+from training, the log-odds s of each tag are compared with whether the photo has the tag (`held_out.py`), and
 
     P(tag | s, w) = 1 / (1 + exp(-(a s + c w + b)))                             (after Platt, 1999)
 

@@ -9,6 +9,7 @@ from tagsight.course import look_through, see_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.inference import Learned
 from tagsight.photo_runs import PhotoRuns, Space
+from tagsight.photo_scores import score_photos
 from tagsight.readout.learn import Readout
 from tagsight.readout.read import read_regions
 from tagsight.types import Array
@@ -43,19 +44,33 @@ def compare_readings(runs: PhotoRuns, tags: Tags, space: Space, readout: Readout
 
 
 def compare_posteriors(runs: PhotoRuns, tags: Tags, learned: Learned) -> Comparison:
-    """From what the model alone says."""
-    objects, attributes = (np.full(part.shape, -np.inf) for part in tags)
-    factors = learned.settings.factors
-    anything = np.ones((len(tags.objects), factors.total), np.uint8)
+    """From what the model alone says.
+
+    Attributes are asked of where each tagged object is clearest; of all regions where no object is tagged.
+    """
+    n_objects, n_tagged = learned.settings.factors.objects, learned.settings.factors.tagged
+    objects, company = np.empty(tags.objects.shape), np.empty(tags.objects.shape)
+    strongest = np.empty(tags.attributes.shape)
+    like: list[Array] = []
+    anything = np.ones((len(tags.objects), learned.settings.factors.total), np.uint8)
     for run, log_odds in look_through(runs, learned, anything):
-        of_objects, of_attributes, _ = np.hsplit(log_odds, [factors.objects, factors.tagged])
-        np.maximum.at(objects[run.here], run.stacked.groups, of_objects)
-        np.maximum.at(attributes[run.here], run.stacked.groups, of_attributes)
-    return Comparison(0.0, _calibrate(objects, tags.objects), _calibrate(attributes, tags.attributes))
+        objects[run.here], clearest, strongest[run.here], company[run.here] = score_photos(
+            log_odds, run.stacked.groups, learned
+        )
+        like.append(log_odds[clearest[np.nonzero(tags.objects[run.here])], n_objects:n_tagged])
+    of_tagged, bare = np.nonzero(tags.objects)[0], ~tags.objects.any(axis=1)
+    return Comparison(
+        0.0,
+        _calibrate(objects, tags.objects, company if company.any() else None),
+        _calibrate(
+            np.concatenate([*like, strongest[bare]]),
+            np.concatenate([tags.attributes[of_tagged], tags.attributes[bare]]),
+        ),
+    )
 
 
 def _calibrate(strongest: Array, tags: Array, whole: Array | None = None) -> Calibration:
-    """From the strongest log-odds of each photo that has any, and what the photo as a whole says; tag after tag."""
+    """From log-odds of photos, or of their objects, that have any, and what photos as wholes say; tag after tag."""
     asked = np.isfinite(strongest).any(axis=1)
     of_photos = None if whole is None else whole[asked].T.ravel()
     return fit_calibration(strongest[asked].T.ravel(), tags[asked].T.ravel(), of_photos)

@@ -15,6 +15,7 @@ from tagsight.features.described import DescribedPhoto
 from tagsight.features.describer import Recipe
 from tagsight.features.views import Views, see_directions
 from tagsight.model.layout import Edges
+from tagsight.photo_scores import score_photos
 from tagsight.readout.adapt import adapt_readout
 from tagsight.readout.learn import Readout
 from tagsight.readout.read import read_regions
@@ -133,13 +134,11 @@ def look_at(
         regions = Regions(photos, model.views, stacked.X)
         readout = adapt_readout(regions, model.readout) if together else model.readout
         reading = read_regions(regions, readout, tagged[:, : factors.objects])
-        objects, (classes, _, attributes, of_objects, whole) = reading.objects, reading
+        classes, _, attributes, of_objects, whole = reading
+        strongest = np.maximum.reduceat(reading.objects, np.append(0, ends))
     else:
-        whole = np.zeros((len(photos), factors.objects))
-        pairs = zip(np.split(objects, ends), np.split(attributes, ends), strict=True)
-        of_objects = np.stack([like[is_object.argmax(axis=0)] for is_object, like in pairs])
-    strongest = np.full((len(photos), factors.objects), -np.inf)
-    np.maximum.at(strongest, stacked.groups, objects)
+        strongest, clearest, _, whole = score_photos(log_odds, stacked.groups, model.learned)
+        of_objects = attributes[clearest]
     in_photo = np.where(np.isneginf(strongest), 0.0, model.objects.apply(strongest, whole))  # 0: barred
     return [
         RegionPosterior(*parts)

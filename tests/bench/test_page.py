@@ -103,6 +103,13 @@ def test_the_machine_is_told_and_only_pictures_that_are_there_are_shown() -> Non
     assert "panels.jpg" not in page
 
 
+def test_imagenet_stands_beside_the_paper_run_or_not() -> None:
+    cells = [make_cell("annotation", "wsvm", annotate(0.4), attributes=25, collection="imagenet")]
+    rows = find_rows(render_page(cells, ()), "## ImageNet Attribute")
+    assert rows["wsvm"] == ["40.0", "46.3", "40.0", "41.1", "40.0", "37.5", "40.0", "32.4", "40.0", "37.7", "40.0", ""]
+    assert rows["ssvm"][:2] == ["not run", "65.9"]
+
+
 def test_every_method_of_the_paper_is_one_of_ours() -> None:
     quoted = {*paper.APASCAL, *paper.IMAGENET, *paper.MIOU, *paper.LABELME, *paper.SECONDS_AN_ITERATION}
     assert quoted <= set(METHODS)

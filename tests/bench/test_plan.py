@@ -13,6 +13,8 @@ def test_joint_methods_are_outlined_with_every_attribute_set_and_others_with_non
     assert sizes["ws-mrf-sibp"] == [0, 8, 64, 74]
     assert sizes["wsdc"] == sizes["supervised"] == [0]
     assert sizes["ssvm"] == []
+    refined = {(c.fit.method, c.fit.attributes) for c in plan_cells(Request("apascal", ("refined",), n_seeds=1))}
+    assert refined == {("supervised", 0), *((m, n) for m in ("tagsight", "ws-sibp", "ws-mrf-sibp") for n in (0, 64))}
 
 
 def test_tables_on_the_same_photos_share_their_fits() -> None:
@@ -35,8 +37,8 @@ def test_ablations_are_methods_in_the_tables_they_bear_on() -> None:
 
 def test_a_wrong_word_names_the_right_ones() -> None:
     for request, remedy in (
-        (Request("coco"), "apascal, labelme, rendered"),
-        (Request("apascal", ("predict",)), "annotation, queries, outlines, segmentation, ablations"),
+        (Request("coco"), "apascal, labelme, imagenet, rendered"),
+        (Request("apascal", ("predict",)), "annotation, queries, outlines, segmentation, refined, ablations"),
         (Request("labelme", ("ablations",)), "inductive, transductive, predict"),
         (Request("apascal", features="sift"), "deep, classic"),
         (Request("apascal", on="train"), "test, validation"),

@@ -1,10 +1,12 @@
 """What a table asks of a method."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tagsight.bench.methods import Entry, find_entry, make_method
 from tagsight.bench.predicted_tags import pool_features, predict_objects
@@ -14,6 +16,7 @@ from tagsight.bench.tables import (
     score_inductive,
     score_outlines,
     score_predict,
+    score_refined,
     score_transductive,
 )
 from tagsight.bench.trial import Sample, Trial
@@ -40,8 +43,8 @@ def make_trial() -> Trial:
     none = Instances(np.zeros(0, int), np.zeros((0, 4), int), np.zeros((0, 0)))
     return Trial(
         Vocabulary(("a", "b"), ()),
-        Sample(tuple(learn), Tags(tags, np.zeros((20, 0))), (none,) * 20, (mask,) * 20),
-        Sample((judge,), Tags(tags[1:2], np.zeros((1, 0))), (none,), (mask,)),
+        Sample(tuple(learn), Tags(tags, np.zeros((20, 0))), (none,) * 20, (mask,) * 20, (Path(),) * 20),
+        Sample((judge,), Tags(tags[1:2], np.zeros((1, 0))), (none,), (mask,), (Path(),)),
         background=False,
     )
 
@@ -79,6 +82,23 @@ def test_outlines_count_as_painted_and_inductive_leaves_no_background() -> None:
     assert score_outlines(judge(Plain()))["pixel_accuracy"] == 0
     assert score_inductive(judge(Plain()))["pixel_accuracy"] == 0.5
     assert score_inductive(judge(Plain()))["class_accuracy"] == 0.5
+
+
+def test_refined_outlines_follow_the_pixels(tmp_path: Path) -> None:
+    """Class 1 is the red half; its region ends a little before."""
+    pixels = np.zeros((60, 80, 3), np.uint8)
+    pixels[:, :40, 0] = pixels[:, 40:, 2] = 200
+    Image.fromarray(pixels).save(tmp_path / "halves.png")
+    trial = make_trial()
+    regions = (np.arange(80) >= 36).astype(np.int32) * np.ones((60, 1), np.int32)
+    photo = trial.judge.photos[0]._replace(labels=regions, size=(80, 60))
+    mask = (pixels[..., 0] > 0).astype(np.uint8)
+    sample = trial.judge._replace(photos=(photo,), masks=(mask,), paths=(tmp_path / "halves.png",))
+    candidate = Candidate(Plain(), trial._replace(judge=sample), QueryLists((), ()), 0)
+    assert score_outlines(candidate)["pixel_accuracy"] == 0.95
+    assert score_refined(candidate)["pixel_accuracy"] == 1
+    unmasked = trial._replace(judge=sample._replace(masks=(None,)))
+    assert np.isnan(score_refined(Candidate(Plain(), unmasked, QueryLists((), ()), 0))["miou"])
 
 
 def test_predicted_tags_strike_out_or_are_told() -> None:

@@ -78,7 +78,7 @@ def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 4"),
+        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 5"),
         (lambda header: {"schema": 2}, "is damaged"),
     ],
 )

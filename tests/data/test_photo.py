@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image
 
-from tagsight.data.photo import MAX_PIXELS, decode_photo, read_photo
+from tagsight.data.photo import MAX_PIXELS, decode_photo, read_photo, read_size
 from tagsight.errors import InputError, UnreadablePhotoError
 
 
@@ -143,11 +143,12 @@ def test_exif_orientation_turns_the_photo_upright(tmp_path, orientation, name):
     exif = Image.Exif()
     exif[ExifTags.Base.Orientation] = orientation
     options = {"lossless": True} if name == "a.webp" else {"quality": 95} if name == "a.jpg" else {}
-    photo = read_photo(save(tmp_path / name, draw_ramp(), exif=exif, **options), max_side=500)
+    path = save(tmp_path / name, draw_ramp(), exif=exif, **options)
+    photo = read_photo(path, max_side=500)
     expected = UPRIGHT[orientation](draw_ramp())
     assert photo.pixels.shape == expected.shape
     assert np.abs(photo.pixels.astype(int) - expected).mean() < 3
-    assert photo.size == (expected.shape[1], expected.shape[0])
+    assert photo.size == read_size(path) == (expected.shape[1], expected.shape[0])
 
 
 @pytest.mark.parametrize("name", ["a.jpg", "a.tif"])

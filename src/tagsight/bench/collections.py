@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tagsight.bench.sources.apascal import read_apascal
+from tagsight.bench.sources.imagenet import read_imagenet
 from tagsight.bench.sources.labelme import read_labelme
 from tagsight.bench.sources.rendered import read_rendered
 from tagsight.bench.sources.source import Source
@@ -14,6 +15,7 @@ from tagsight.bench.tables import (
     score_inductive,
     score_outlines,
     score_predict,
+    score_refined,
     score_retrieval,
     score_transductive,
 )
@@ -37,6 +39,7 @@ COLLECTIONS: dict[str, Benched] = {
             "queries": Table("photos", (64,), score_retrieval),
             "outlines": Table("photos", (64, 0), score_outlines),
             "segmentation": Table("segmentation", (0, 8, 64, 74), score_outlines),
+            "refined": Table("segmentation", (0, 64), score_refined),
         },
         query_list="apascal.json",
     ),
@@ -49,6 +52,11 @@ COLLECTIONS: dict[str, Benched] = {
             "predict": Table("photos", (0,), score_predict),
         },
     ),
+    "imagenet": Benched(
+        "imagenet_attributes",
+        read_imagenet,
+        {"annotation": Table("photos", (25,), score_annotation)},
+    ),
     "rendered": Benched(
         "photos",
         read_rendered,
@@ -56,6 +64,7 @@ COLLECTIONS: dict[str, Benched] = {
             "annotation": Table("photos", (10,), score_annotation),
             "queries": Table("photos", (10,), score_retrieval),
             "segmentation": Table("photos", (0, 10), score_outlines),
+            "refined": Table("photos", (0, 10), score_refined),
         },
     ),
 }

@@ -16,6 +16,7 @@ from tagsight.presets import PRESETS
 
 Teacher = Literal["tags", "boxes", "masks"]
 WEAK_TABLES = frozenset({"annotation", "queries", "outlines", "segmentation", "inductive", "transductive", "predict"})
+SHARE_TABLES = frozenset({"refined"})  # P(object | region) must add up to at most one, and outline as it stands
 
 
 class Entry(NamedTuple):
@@ -36,12 +37,17 @@ METHODS: dict[str, Entry] = {
     "wlda": Entry("tagsight.baselines.wlda:WeakLDA"),
     "wsdc": Entry("tagsight.baselines.wsdc:DualClustering"),
     "activation": Entry("tagsight.baselines.activation:ClassActivation"),
-    "tagsight": Entry(OURS, joint=True),
-    "ws-sibp": Entry(OURS, {**PRESETS["ws-sibp"], "readout": False}, joint=True),
-    "ws-mrf-sibp": Entry(OURS, {**PRESETS["ws-mrf-sibp"], "readout": False}, joint=True),
+    "tagsight": Entry(OURS, tables=WEAK_TABLES | SHARE_TABLES, joint=True),
+    "ws-sibp": Entry(OURS, {**PRESETS["ws-sibp"], "readout": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True),
+    "ws-mrf-sibp": Entry(
+        OURS, {**PRESETS["ws-mrf-sibp"], "readout": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True
+    ),
     "ssvm": Entry("tagsight.baselines.ssvm:BoxSVM", {}, "boxes", frozenset({"annotation", "queries"})),
     "supervised": Entry(
-        "tagsight.baselines.supervised:MaskClassifier", {}, "masks", frozenset({"segmentation", "inductive"})
+        "tagsight.baselines.supervised:MaskClassifier",
+        {},
+        "masks",
+        frozenset({"segmentation", "inductive"}) | SHARE_TABLES,
     ),
 }
 """By name, in the order of the tables: weak methods, ours, then strongly supervised ones."""

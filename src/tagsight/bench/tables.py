@@ -5,14 +5,19 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+from scipy.special import expit
+
 from tagsight.bench.predicted_tags import predict_objects
 from tagsight.bench.query_lists import QueryLists
 from tagsight.bench.trial import Trial
+from tagsight.data.photo import read_photo
 from tagsight.evaluation.free_annotation import score_free_annotation
 from tagsight.evaluation.given_location import score_given_location
 from tagsight.evaluation.given_name import score_given_name
 from tagsight.evaluation.masks import (
     class_accuracy,
+    count_confusion,
     intersection_over_union,
     mean_iou,
     mean_object_iou,
@@ -21,6 +26,7 @@ from tagsight.evaluation.masks import (
 from tagsight.evaluation.method import GuidedMethod, Method, Seen, Tags, TransductiveMethod
 from tagsight.evaluation.queries import score_queries
 from tagsight.evaluation.segmentation import confuse_labels, keep_tagged, leave_no_background
+from tagsight.tasks.segment import add_background, refine_probabilities
 from tagsight.types import Array, Ints
 
 Figures = dict[str, Any]
@@ -86,6 +92,20 @@ def score_outlines(candidate: Candidate) -> Figures:
     return _measure_masks(candidate.trial, [look.outline for look in candidate.seen])
 
 
+def score_refined(candidate: Candidate) -> Figures:
+    """Outlines drawn to the edges of pixels by a dense CRF, from P(object | region); what is left is background."""
+    trial = candidate.trial
+    n_classes = len(trial.vocabulary.objects) + 1
+    confusion = np.zeros((n_classes, n_classes), np.int64)
+    for path, photo, look, mask in zip(
+        trial.judge.paths, trial.judge.photos, candidate.seen, trial.judge.masks, strict=True
+    ):
+        if mask is not None:
+            found = refine_probabilities(photo, add_background(expit(look.objects)), read_photo(path).pixels)
+            confusion += count_confusion(mask, found, n_classes)
+    return _measure_confusion(trial, confusion)
+
+
 def score_inductive(candidate: Candidate) -> Figures:
     """A class for every region, each photo by itself."""
     return _measure_masks(candidate.trial, [leave_no_background(look) for look in candidate.seen])
@@ -119,8 +139,12 @@ def look_within(candidate: Candidate, allowed: Array) -> list[Seen]:
 
 
 def _measure_masks(trial: Trial, labels: list[Ints]) -> Figures:
+    n_classes = len(trial.vocabulary.objects) + 1
+    return _measure_confusion(trial, confuse_labels(trial.judge.photos, labels, trial.judge.masks, n_classes))
+
+
+def _measure_confusion(trial: Trial, confusion: Ints) -> Figures:
     names = ("background", *trial.vocabulary.objects)
-    confusion = confuse_labels(trial.judge.photos, labels, trial.judge.masks, len(names))
     iou = intersection_over_union(confusion)
     return {
         "miou": mean_iou(confusion),

@@ -27,6 +27,7 @@ class Sample(NamedTuple):
     tags: Tags
     instances: tuple[Instances, ...]
     masks: tuple[Array | None, ...]  # (H, W) labels of an outline, VOID where not known; None where there is none
+    paths: tuple[Path, ...]
 
 
 class Trial(NamedTuple):
@@ -92,6 +93,7 @@ def _make_sample(
         Tags(tags[:, :n], tags[:, n:]),
         tuple(locate_instances(photo, vocabulary) for photo in known),
         tuple(photo.mask and _read_mask(photo.mask, kind) for photo in known),
+        tuple(photo.path for photo in known),
     )
 
 

@@ -8,6 +8,8 @@ import stat
 import struct
 import warnings
 import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from io import BytesIO
 from typing import NamedTuple
 
@@ -63,13 +65,25 @@ def decode_photo(content: bytes, name: str, *, max_side: int = 500, max_pixels: 
     return _orient(name, _load(BytesIO(content), name, max_side, max_pixels), max_side)
 
 
+def read_size(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """(W, H) of the whole photo, upright, from its header; pixels are not decoded."""
+    _check_file(path)
+    with _name_errors(path, MAX_PIXELS), Image.open(path, formats=FORMATS) as image:
+        # Of a TIFF, Pillow gives the upright size already.
+        return image.size if image.format == "TIFF" else _stand(image.size, _read_orientation(image))
+
+
 def _orient(path: str | os.PathLike[str], loaded: "_Loaded", max_side: int) -> Photo:
     image = _whiten(_reduce(_to_rgb(path, loaded.image), _fit(loaded.size, max_side)))
     if loaded.orientation not in _UPRIGHT:
         return Photo(np.array(image), loaded.size)
-    width, height = loaded.size
-    size = (height, width) if loaded.orientation in _SIDEWAYS else (width, height)
-    return Photo(np.array(image.transpose(_UPRIGHT[loaded.orientation])), size)
+    upright = image.transpose(_UPRIGHT[loaded.orientation])
+    return Photo(np.array(upright), _stand(loaded.size, loaded.orientation))
+
+
+def _stand(size: tuple[int, int], orientation: int) -> tuple[int, int]:
+    width, height = size
+    return (height, width) if orientation in _SIDEWAYS else size
 
 
 class _Loaded(NamedTuple):
@@ -81,18 +95,24 @@ class _Loaded(NamedTuple):
 def _load(
     file: str | os.PathLike[str] | BytesIO, path: str | os.PathLike[str], max_side: int, max_pixels: int
 ) -> _Loaded:
+    with _name_errors(path, max_pixels), Image.open(file, formats=FORMATS) as image:
+        size = image.size
+        if size[0] * size[1] > max_pixels:
+            raise Image.DecompressionBombError(f"{size[0]} x {size[1]} pixels")
+        # A JPEG decodes at 1/2, 1/4 or 1/8 of its size where that is still enough.
+        image.draft(None, _fit(size, max_side))
+        image.load()
+        return _Loaded(image, size, _read_orientation(image))
+
+
+@contextmanager
+def _name_errors(path: str | os.PathLike[str], max_pixels: int) -> Generator[None]:
+    """Turn what Pillow raises into an error that names the photo."""
     try:
         with warnings.catch_warnings():
             # Large is not wrong: max_pixels decides, not Pillow's warning at half of it.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(file, formats=FORMATS) as image:
-                size = image.size
-                if size[0] * size[1] > max_pixels:
-                    raise Image.DecompressionBombError(f"{size[0]} x {size[1]} pixels")
-                # A JPEG decodes at 1/2, 1/4 or 1/8 of its size where that is still enough.
-                image.draft(None, _fit(size, max_side))
-                image.load()
-                return _Loaded(image, size, _read_orientation(image))
+            yield
     except Image.UnidentifiedImageError as error:
         raise UnreadablePhotoError(path, f"not a file of a known kind ({', '.join(FORMATS)})") from error
     except Image.DecompressionBombError as error:

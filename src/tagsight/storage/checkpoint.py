@@ -26,7 +26,7 @@ from tagsight.model.fit import Fit, Position
 from tagsight.stopping import Stop
 from tagsight.storage.position_file import load_fit, load_position, save_fit, save_position
 
-SCHEMA = 4
+SCHEMA = 5
 EVERY = 5  # sweeps between two positions
 HEADER = "header.json"
 RESULTS, FITS, WORK = FOLDERS = ("results", "fits", "work")

@@ -21,7 +21,12 @@ def refine_objects(
 ) -> Array:
     """As `segment_objects`, its edges drawn to those of RGB `pixels` at the scale of analysis by a dense CRF."""
     objects = np.where(posterior.objects < threshold, 0.0, posterior.objects)
-    return refine_probabilities(photo, np.hstack([1.0 - objects.sum(axis=1, keepdims=True), objects]), pixels)
+    return refine_probabilities(photo, add_background(objects), pixels)
+
+
+def add_background(objects: Floats) -> Floats:
+    """(R, 1 + K_o) probabilities: what the objects' (R, K_o) leave, and theirs."""
+    return np.hstack([np.maximum(1.0 - objects.sum(axis=1, keepdims=True), 0.0), objects])
 
 
 def refine_probabilities(photo: DescribedPhoto, probability: Array, pixels: Array) -> Array:
