@@ -94,7 +94,8 @@ def render_page(cells: Sequence[Cell], pictures: Container[str]) -> str:
     for features in FEATURES:
         parts += [f"## LabelMe Outdoor (ADE labels), {features} features\n", LABELME]
         parts.append(tabulate(Board(cells, "labelme", features), tuple(METHODS), list_labelme()))
-    columns = list_annotation("imagenet", 25, paper.IMAGENET)
+    (n,) = COLLECTIONS["imagenet"].tables["annotation"].attributes
+    columns = list_annotation("imagenet", n, paper.IMAGENET)
     parts += [IMAGENET, tabulate(Board(cells, "imagenet", "deep"), tuple(METHODS), columns)]
     parts += [text for name, text in (("panels.jpg", PANELS), ("factors.jpg", FACTORS)) if name in pictures]
     return "\n".join(parts)
