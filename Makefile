@@ -29,6 +29,7 @@ test: check
 bench: setup
 	$(BIN)/python benchmarks/iteration.py
 	$(BIN)/python benchmarks/starts.py
+	$(BIN)/python benchmarks/demo.py
 	$(BIN)/python benchmarks/query.py
 	$(BIN)/python benchmarks/load.py
 ifdef TAGSIGHT_DATA

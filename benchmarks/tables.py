@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 def main() -> None:
     insert(ROOT / "README.md", "iteration-table", iteration_table(read("iteration")))
+    insert(ROOT / "README.md", "demo-table", demo_table(read("demo")))
     insert(ROOT / "docs/explanation/model.md", "starts-table", starts_table(read("starts")))
 
 
@@ -46,6 +47,20 @@ def iteration_table(r: dict[str, Any]) -> str:
         f"{machine['cores']} cores ({machine['cpu']}). The paper reports 80 s an iteration.\n\n"
     )
     return head + tabulate(("", ""), rows)
+
+
+def demo_table(r: dict[str, Any]) -> str:
+    rows = [
+        (
+            str(row["seed"]),
+            f"{100 * row['object_miou']:.1f}",
+            f"{row['bound_adjectives']:.0%} of {row['judged_adjectives']}",
+            f"{row['hidden_correlation']:.2f}",
+        )
+        for row in r["rows"]
+    ]
+    names = ("seed", "object mIoU", "adjectives given to the right one of two objects", "hidden attribute")
+    return tabulate(names, rows)
 
 
 def starts_table(r: dict[str, Any]) -> str:

@@ -8,8 +8,10 @@ from scipy.special import expit
 from tagsight import fitting
 from tagsight.data.vocabulary import Tags
 from tagsight.fitting import FitOptions, fit_photos
+from tagsight.readout import learn
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
+from tagsight.readout.weights import Weights
 from tagsight.trained import look_at, stack_photos
 from tests.baselines.planted import draw_world
 
@@ -37,3 +39,16 @@ def test_an_object_is_as_probable_as_its_clearest_region_and_the_whole_photo_say
     for posterior in look_at(fitted, new, allowed):
         assert posterior.photo[0] == 0
         assert (posterior.found[:, 0] == 0).all()
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_kin_have_less_to_say_where_every_region_is_an_object(
+    background: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fitting, "MAX_SWEEPS", 5)
+    monkeypatch.setattr(learn, "has_background", lambda *_: background)
+    world = draw_world(40, seed=1)
+    fitted = fit_photos(world.photos, world.tags, FitOptions(n_free=2))
+    assert fitted.readout is not None
+    assert fitted.readout.weights.flow == Weights().flow * (1.0 if background else learn.SPARE)
+    assert (fitted.readout.background > 0) == background

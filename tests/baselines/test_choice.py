@@ -1,9 +1,11 @@
 """Scores of photos left out, and the scale made from them."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tagsight.baselines.choice import choose_setting, fit_scale, score_left_out
+from tagsight.errors import InputError
 from tagsight.types import Array, Ints
 
 
@@ -19,6 +21,22 @@ def test_no_photo_is_scored_by_a_fit_that_saw_it():
 
     assert_array_equal(score_left_out(score, truth, seed=0), np.column_stack([np.arange(10), 10 * np.arange(10)]))
     assert_array_equal(seen, 1)
+
+
+def test_boxes_of_a_photo_are_left_out_together():
+    photo = np.array([0, 0, 0, 1, 2, 2, 3, 3, 3, 4])
+
+    def score(train: Ints, test: Ints) -> Array:
+        assert not set(photo[train]) & set(photo[test])
+        assert len(train) + len(test) == len(photo)
+        return test[:, None]
+
+    assert_array_equal(score_left_out(score, np.zeros((10, 1)), seed=0, photos=photo)[:, 0], np.arange(10))
+
+
+def test_one_photo_cannot_be_left_out():
+    with pytest.raises(InputError, match="at least two"):
+        score_left_out(lambda _, test: np.zeros((len(test), 1)), np.zeros((1, 1)), seed=0)
 
 
 def test_the_setting_that_ranks_best_is_chosen():

@@ -11,6 +11,7 @@ from tagsight.baselines import miml, ssvm, supervised, wlda, wsdc
 from tagsight.baselines.activation import ClassActivation
 from tagsight.baselines.pooled import learn_space, stack_bags
 from tagsight.evaluation.masks import VOID
+from tagsight.types import Floats
 from tests.baselines.planted import draw_world
 
 WORLD = draw_world(12, seed=4)
@@ -147,7 +148,24 @@ def test_background_is_what_no_box_covers():
     (found,) = ssvm.pool_background(photo, own.boxes, SPACE)
     x = stack_bags([photo], SPACE).X
     assert_allclose(found, x[WORLD.labels[0] == 0].mean(axis=0), atol=1e-5)
-    assert ssvm.pool_background(photo, np.array([[0, 0, *photo.size]]), SPACE) == []
+    assert len(ssvm.pool_background(photo, np.array([[0, 0, *photo.size]]), SPACE)) == 0
+
+
+def test_photos_have_a_scale_of_their_own_in_the_box_machines():
+    """The strongest of many regions is stronger than a box."""
+    known, unseen = draw_world(60, seed=7), draw_world(60, seed=8)
+    for world in (known, unseen):
+        rng = np.random.default_rng(9)
+        world.photos[:] = [
+            photo._replace(features=photo.features + rng.normal(0, 2, photo.features.shape)) for photo in world.photos
+        ]
+    seen = ssvm.BoxSVM(known.instances).fit(known.photos, known.tags).look(unseen.photos)
+    truth = unseen.tags.objects.ravel()
+
+    def lose(odds: list[Floats]) -> float:
+        return float(np.mean(np.logaddexp(0, -np.concatenate(odds) * (2.0 * truth - 1))))
+
+    assert lose([one.photo for one in seen]) < lose([one.objects.max(axis=0) for one in seen]) - 0.1
 
 
 def test_regions_take_the_label_of_most_of_their_pixels():
@@ -165,14 +183,21 @@ def test_log_odds_of_a_softmax():
     assert_allclose(supervised.to_log_odds(scores), np.log(p / (1 - p)))
 
 
+def test_rare_labels_weigh_more_than_their_area_and_less_than_common_ones_together():
+    weight = supervised.balance_labels(np.array([0, 0, 2, 0]), np.array([0.4, 0.3, 0.1, 0.2]))
+    assert_allclose(weight / weight[1], [4 / 3, 1, 1 / 3 * (0.9 / 0.1) ** 0.5, 2 / 3])
+    assert weight.mean() == pytest.approx(1)
+
+
 @pytest.mark.parametrize("labels", [(0, 2), (0, 1, 2)])
 def test_the_softmax_is_scikit_learn_s_also_for_two_labels(labels: tuple[int, ...]):
     from sklearn.linear_model import LogisticRegression
 
     y = np.resize(labels, len(BAGS.X))
-    linear = supervised.train_softmax(BAGS.X, y, 4, 1.0)
+    weight = np.random.default_rng(0).random(len(y))
+    linear = supervised.train_softmax(BAGS.X, y, weight, 4, 1.0)
     scores = linear.score(BAGS.X)
     p = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
-    machine = LogisticRegression(C=1.0, max_iter=supervised.STEPS).fit(BAGS.X, y)
+    machine = LogisticRegression(C=1.0, max_iter=supervised.STEPS).fit(BAGS.X, y, sample_weight=weight)
     assert_allclose(p[:, list(labels)], machine.predict_proba(BAGS.X), atol=1e-6)
     assert p[:, 3].max() < 1e-30

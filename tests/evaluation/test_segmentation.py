@@ -34,12 +34,14 @@ def test_outline_against_mask_with_void() -> None:
 
 
 def test_without_background() -> None:
-    seen = see([[-3.0, -2.0], [5.0, 1.0]], [[], []], outline=np.array([0, 2]))
-    assert leave_no_background(seen).tolist() == [2, 2]  # the outline's word counts where it has one
+    seen = see([[-2.0, -3.0], [5.0, 1.0]], [[], []], classes=np.array([[0.9, 0.1, 0.2], [0.1, 0.2, 0.3]]))
+    assert seen.outline.tolist() == [0, 2]
+    assert leave_no_background(seen).tolist() == [2, 2]  # by what the outline compares, and not by the odds
 
 
 def test_only_allowed_objects_are_left() -> None:
-    seen = see([[4.0, 1.0, 0.5], [3.0, -1.0, -2.0], [0.0, 0.0, 2.0]], [[]] * 3, outline=np.array([1, 1, 3]))
+    seen = see([[4.0, 1.0, 0.5], [3.0, -1.0, -2.0], [0.0, 0.0, 2.0]], [[]] * 3)
+    assert seen.outline.tolist() == [1, 1, 3]
     left = keep_tagged(seen, np.array([0, 1, 1]))
     assert left.outline.tolist() == [2, 0, 3]
     assert np.isneginf(left.objects[:, 0]).all()
@@ -48,4 +50,8 @@ def test_only_allowed_objects_are_left() -> None:
     assert np.isneginf(left.found[:, 0]).all()
     assert (left.found[:, 1:] == seen.found[:, 1:]).all()
     assert leave_no_background(left).tolist() == [2, 2, 3]
-    assert keep_tagged(seen._replace(outline=np.zeros(3, int)), np.array([0, 1, 1])).outline.tolist() == [0, 0, 0]
+    assert keep_tagged(seen._replace(classes=seen.classes + np.array([9, 0, 0, 0])), np.ones(3)).outline.tolist() == [
+        0,
+        0,
+        0,
+    ]

@@ -1,8 +1,8 @@
 """Choice of a setting, say a penalty, by cross-validation over photos; log-odds from the scores of photos left out.
 
-Scores of a photo are taken from a model that has not seen it. The setting with the highest mean average precision
-over tags is chosen, and on its scores s of each tag P(tag | s) = 1 / (1 + exp(-(a s + b))) is fitted
-(Platt, "Probabilistic outputs for support vector machines", 1999).
+Scores of a photo, or of boxes or regions in it, are taken from a model that has not seen it. The setting with the
+highest mean average precision over tags is chosen, and on its scores s of each tag
+P(tag | s) = 1 / (1 + exp(-(a s + b))) is fitted (Platt, "Probabilistic outputs for support vector machines", 1999).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.calibration import BOUND, fit_calibration
+from tagsight.errors import InputError
 from tagsight.evaluation.ranking import average_precision, mean_defined, measure_columns
 from tagsight.types import Array, Floats, Ints
 
 FOLDS = 3
 
-Scorer = Callable[[Ints, Ints, float], Array]  # fits to some photos with a setting, and scores others (n, K)
+Scorer = Callable[[Ints, Ints, float], Array]  # fits to some rows with a setting, and scores others (n, K)
 
 
 class Scale(NamedTuple):
@@ -42,20 +43,40 @@ class Choice(NamedTuple):
     precision: tuple[float, ...]  # mean average precision of each setting
 
 
-def choose_setting(score: Scorer, truth: Array, settings: Sequence[float], *, seed: int, folds: int = FOLDS) -> Choice:
-    """Choose among `settings`; of several equally good, the first."""
-    scores = [
-        score_left_out(lambda train, test, setting=setting: score(train, test, setting), truth, seed=seed, folds=folds)
-        for setting in settings
-    ]
+def choose_setting(
+    score: Scorer,
+    truth: Array,
+    settings: Sequence[float],
+    *,
+    seed: int,
+    folds: int = FOLDS,
+    photos: Ints | None = None,
+) -> Choice:
+    """Choose among `settings`; of several equally good, the first.
+
+    Rows of `truth` (N, K) are photos, or lie in `photos` (N,).
+    """
+
+    def leave_out(setting: float) -> Floats:
+        return score_left_out(
+            lambda train, test: score(train, test, setting), truth, seed=seed, folds=folds, photos=photos
+        )
+
+    scores = [leave_out(setting) for setting in settings]
     precision = tuple(mean_precision(each, truth) for each in scores)
     best = int(np.argmax(precision))
     return Choice(settings[best], fit_scale(scores[best], truth), precision)
 
 
-def score_left_out(score: Callable[[Ints, Ints], Array], truth: Array, *, seed: int, folds: int = FOLDS) -> Floats:
-    """(I, K) scores of each photo after a fit to the other folds; `score(train, test)` fits and scores (n, K)."""
-    fold = np.random.default_rng(seed).permutation(len(truth)) % min(folds, len(truth))
+def score_left_out(
+    score: Callable[[Ints, Ints], Array], truth: Array, *, seed: int, folds: int = FOLDS, photos: Ints | None = None
+) -> Floats:
+    """(N, K) scores of each row after a fit to those of other photos; `score(train, test)` fits and scores (n, K)."""
+    photo = np.arange(len(truth)) if photos is None else photos
+    n_photos = int(photo.max()) + 1
+    if n_photos < 2:
+        raise InputError("there is one photo to learn from, and none to compare with; give at least two")
+    fold = (np.random.default_rng(seed).permutation(n_photos) % min(folds, n_photos))[photo]
     scores = np.zeros(truth.shape)
     for number in range(fold.max() + 1):
         test = np.flatnonzero(fold == number)

@@ -16,7 +16,8 @@ together with background, and attributes, of which a region may have several, li
 own; (3) the graph joins touching regions, a_jm = SMOOTH * shared boundary * exp(-|x_j - x_m|^2 / mean); (4) |W|^2 in
 place of its 2,1 norm. Without orthogonality mass drains into the background as turns go on, so their number is chosen
 by cross-validation over the tags of photos, and columns get the article's unit length afterwards: new regions are
-scored by (X W + b)_k / sqrt(sum_j F_jk), the length of a column of 0 and 1, and painted with the largest.
+scored by (X W + b)_k / sqrt(mean_j F_jk), the length of a column of 0 and 1 up to sqrt(N), and painted with the
+largest.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,8 +81,8 @@ class DualClustering:
             indicators = self._labels.score(stack_bags([photo], self._space).X)
             odds = self._scale.apply(indicators[:, 1:])
             objects, attributes = np.split(odds, [self._n_objects], axis=1)
-            outline = indicators[:, : self._n_objects + 1].argmax(axis=1)
-            seen.append(Seen(objects.max(axis=0), objects, attributes, outline))
+            classes = indicators[:, : self._n_objects + 1]
+            seen.append(Seen(objects.max(axis=0), objects, attributes, classes))
         return seen
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:

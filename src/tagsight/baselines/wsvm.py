@@ -16,7 +16,7 @@ import numpy as np
 from tagsight.baselines.choice import choose_setting
 from tagsight.baselines.linear import SVM_PENALTIES, train_svms
 from tagsight.baselines.pooled import learn_space, pool_boxes, stack_bags
-from tagsight.evaluation.method import Seen, Tags
+from tagsight.evaluation.method import Seen, Tags, stand_out
 from tagsight.features.described import DescribedPhoto
 from tagsight.types import Array, Floats, Ints
 
@@ -51,10 +51,5 @@ class PhotoSVM:
 
     def _spread(self, odds: Floats, n_regions: int) -> Seen:
         objects, attributes = np.split(odds, [self._n_objects])
-        label = int(objects.argmax()) + 1 if objects.max() > 0 else 0
-        return Seen(
-            objects,
-            np.tile(objects, (n_regions, 1)),
-            np.tile(attributes, (n_regions, 1)),
-            np.full(n_regions, label, np.int64),
-        )
+        everywhere = np.tile(objects, (n_regions, 1))
+        return Seen(objects, everywhere, np.tile(attributes, (n_regions, 1)), stand_out(everywhere))

@@ -86,11 +86,13 @@ READER_ABLATIONS: dict[str, Entry] = {
     "no-height": _change_readers(height=0.0),
     "no-doubt": _change_readers(doubt=0.0),
     "no-custom": Entry(OURS, {"weights": {"custom": 0.0}}, tables=frozenset({"annotation", "queries"}), joint=True),
+    "by-region": Entry(OURS, {"whole": False}, tables=frozenset({"annotation"}), joint=True),
 }
 """What `tagsight train` makes, with one thing changed.
 
 `no-fields`: the model's two fields. `no-fields-at-all`: those, and what stands for them in the readers: kinship between
-regions; likeness and custom, which tie objects and attributes, within a region.
+regions; likeness and custom, which tie objects and attributes, within a region. `by-region`: an object is described as
+the rivals describe it, by the region where it is clearest.
 """
 
 ABLATIONS = {**MODEL_ABLATIONS, **READER_ABLATIONS}

@@ -15,7 +15,7 @@ from tagsight.readout.attributes import describe_parts
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
 from tagsight.readout.weights import Weights
-from tagsight.tasks.segment import label_regions
+from tagsight.tasks.segment import add_background
 from tagsight.trained import RegionPosterior, embed, look_at
 from tagsight.types import Array, Floats
 
@@ -23,9 +23,13 @@ BATCH = 64  # photos looked at together
 
 
 class StackedIBPMethod:
-    """What `tagsight train` makes; `parameters` are of `FitOptions`."""
+    """What `tagsight train` makes; `parameters` are of `FitOptions`.
 
-    def __init__(self, **parameters: Any):
+    With `whole`, it describes an object by all of its regions; else, as the rivals do, by the one where it is clearest.
+    """
+
+    def __init__(self, *, whole: bool = True, **parameters: Any):
+        self._whole = whole
         weights = Weights(**parameters.pop("weights", {}))
         self._options = FitOptions(**parameters, weights=weights)
         self._fitted: Fitted
@@ -39,7 +43,7 @@ class StackedIBPMethod:
         """Scores for new photos."""
         seen: list[Seen] = []
         for first in range(0, len(photos), BATCH):
-            seen += map(_to_seen, look_at(self._fitted, photos[first : first + BATCH]))
+            seen += map(self._to_seen, look_at(self._fitted, photos[first : first + BATCH]))
         return seen
 
     def look_within(self, photos: Sequence[DescribedPhoto], allowed: Tags) -> list[Seen]:
@@ -48,12 +52,12 @@ class StackedIBPMethod:
         for first in range(0, len(photos), BATCH):
             some = slice(first, first + BATCH)
             within = Tags(allowed.objects[some], allowed.attributes[some])
-            seen += map(_to_seen, look_at(self._fitted, photos[some], within))
+            seen += map(self._to_seen, look_at(self._fitted, photos[some], within))
         return seen
 
     def look_together(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
         """Scores for new photos after learning also from them."""
-        return [_to_seen(posterior) for posterior in look_at(self._fitted, photos, together=True)]
+        return [self._to_seen(posterior) for posterior in look_at(self._fitted, photos, together=True)]
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
         """(B, K_a): the reader of attributes on what is in a box; else the mean of its regions' log-odds."""
@@ -65,15 +69,14 @@ class StackedIBPMethod:
         (posterior,) = look_at(fitted, [photo])
         return shares @ _odds(posterior.attributes)
 
-
-def _to_seen(posterior: RegionPosterior) -> Seen:
-    return Seen(
-        _odds(posterior.photo),
-        _odds(posterior.objects),
-        _odds(posterior.attributes),
-        label_regions(posterior.objects),
-        _odds(posterior.of_objects),
-    )
+    def _to_seen(self, posterior: RegionPosterior) -> Seen:
+        return Seen(
+            _odds(posterior.photo),
+            _odds(posterior.objects),
+            _odds(posterior.attributes),
+            add_background(posterior.objects),
+            _odds(posterior.of_objects) if self._whole else None,
+        )
 
 
 def _odds(probability: Floats) -> Floats:

@@ -20,7 +20,8 @@ Made by `python benchmarks/results_page.py` from the cells in `benchmarks/result
 them. All methods get the same regions and the same features. Figures are percent, mean ± standard deviation over seeds;
 **bold** is the best of the methods taught by tags alone. The column "paper" is what Shi et al. report for their own
 implementation on their own regions and features. The last methods of a table are strongly supervised: by boxes (`ssvm`)
-or by masks (`supervised`). Settings are chosen on training photos alone (`--on validation`).
+or by masks (`supervised`). A figure without ± is of one seed. Settings are chosen on training photos alone; how often
+the test photos were looked at is told with [what was tried](explanation/readers.md).
 """
 
 PROTOCOLS = """## How it is measured
@@ -31,12 +32,13 @@ PROTOCOLS = """## How it is measured
 - **Given name (GN).** Every photo with every class it has; attributes of the region where the class is clearest
   against the union over its instances; mean over attributes of the average precision.
 - In both, a method that describes an object as a whole is asked for that and not for its clearest region: `tagsight`
-  does, the others do not.
-- **Given location (GL).** Every box; average precision and area under the ROC curve, means over attributes.
+  does, the others do not; `by-region`, among the ablations, is `tagsight` without.
+- **Given location (GL).** Every box; average precision and area under the ROC curve, means over attributes. 598 of
+  the 6,355 test boxes have no attribute: they count as having none, here and in AP@t.
 - **Queries.** A photo scores the highest over its regions of P(object) P(attribute) ...; it is an answer if one
   instance has all. P(object) is what the method says of the photo, in proportion to what it says of the region,
-  P_o p_jo / max_m p_mo, for all alike; with w-LDA, WSDC and `ssvm` a photo has an object as its surest region has it,
-  and that is the region's own. MAR is the mean over queries of the average recall over all precisions: the integral
+  P_o p_jo / max_m p_mo, for all alike; with w-LDA and WSDC a photo has an object as its surest region has it, and
+  that is the region's own. MAR is the mean over queries of the average recall over all precisions: the integral
   over p of the best recall at a precision of at least p, which equals the interpolated average precision. mAP is not
   interpolated. The pairs are all that a test photo answers, the triples 300 drawn from 1,394
   (`benchmarks/queries`).
@@ -44,8 +46,9 @@ PROTOCOLS = """## How it is measured
   together. 8 attributes: MATERIALS, the materials that most training photos have. 74: with the ten colours that
   captions name; 91 of the 326 training photos have captions.
 - **LabelMe Outdoor.** Share of pixels, and mean over classes of the share of their pixels. There is no background:
-  a region left to it takes its strongest class. Transductive: the method also learns from the test photos, without
-  tags. Predict: classes of a test photo are limited to those that a linear SVM on pooled features predicts for it.
+  a region left to it takes the strongest class of the same scores. Transductive: the method also learns from the test
+  photos, without tags. Predict: classes of a test photo are limited to those that a linear SVM on pooled features
+  predicts for it.
 - Ties are never broken in a method's favour or against it in rankings; of the surest attributes the first column
   wins.
 """.replace("MATERIALS", ", ".join(MATERIALS))

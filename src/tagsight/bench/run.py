@@ -7,6 +7,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from threadpoolctl import threadpool_limits
+
 from tagsight.bench.cells import is_done, place_cell, write_cell
 from tagsight.bench.collections import COLLECTIONS
 from tagsight.bench.machine import describe_machine
@@ -59,7 +61,8 @@ def _measure(fit: Fit, cells: list[Cell], trial: Trial, places: Places) -> Itera
     entry = find_entry(fit.method)
     method = make_method(fit.method, entry, trial.learn)
     start = time.perf_counter()
-    method = method.fit(trial.learn.photos, trial.learn.tags, seed=fit.seed)
+    with threadpool_limits(1, user_api="blas"):  # which adds in another order with other threads
+        method = method.fit(trial.learn.photos, trial.learn.tags, seed=fit.seed)
     fit_seconds = time.perf_counter() - start
     asks = any(cell.table == "queries" for cell in cells)
     queries = _ask(fit, trial, places) if asks else QueryLists((), ())

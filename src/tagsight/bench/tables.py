@@ -74,9 +74,11 @@ def score_annotation(candidate: Candidate) -> Figures:
 
 
 def score_retrieval(candidate: Candidate) -> Figures:
-    """Both lists of queries."""
+    """Both lists of queries, where there are any."""
     figures: Figures = {}
     for kind, queries in candidate.queries._asdict().items():
+        if not queries:
+            continue
         scores = score_queries(candidate.seen, candidate.trial.judge.instances, queries)
         figures[kind] = {
             "queries": len(queries),

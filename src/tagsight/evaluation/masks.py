@@ -15,14 +15,14 @@ def count_confusion(truth: Array, found: Array, n_classes: int) -> Ints:
     return np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
-def intersection_over_union(confusion: Ints) -> Floats:
+def intersection_over_union(confusion: Array) -> Floats:
     """(n_classes,) share of the pixels of a class, true or found, that are both; nan for a class that never occurs."""
     hit = np.diag(confusion).astype(np.float64)
     either = confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)
     return np.divide(hit, either, out=np.full(len(hit), np.nan), where=either > 0)
 
 
-def mean_iou(confusion: Ints) -> float:
+def mean_iou(confusion: Array) -> float:
     """Mean over the classes that occur."""
     return mean_defined(intersection_over_union(confusion))
 

@@ -20,8 +20,13 @@ class Seen(NamedTuple):
     photo: Floats  # (K_o,) the object is in the photo
     objects: Floats  # (R, K_o) the object is in the region
     attributes: Floats  # (R, K_a) the attribute is in the region
-    outline: Ints  # (R,) 0 background, 1.. objects: what a segmentation paints
+    classes: Floats  # (R, 1 + K_o) what an outline compares, on any one scale: background and the objects
     of_objects: Floats | None = None  # (K_o, K_a) each object has the attribute; None: as its clearest region has
+
+    @property
+    def outline(self) -> Ints:
+        """(R,) 0 background, 1.. objects: what a segmentation paints."""
+        return self.classes.argmax(axis=1)
 
     @property
     def found(self) -> Floats:
@@ -35,6 +40,11 @@ class Seen(NamedTuple):
     def describe(self, o: int) -> Floats:
         """(K_a,) what object `o` is like, told that it is there."""
         return self.attributes[np.argmax(self.objects[:, o])] if self.of_objects is None else self.of_objects[o]
+
+
+def stand_out(scores: Floats) -> Floats:
+    """(R, 1 + K_o) classes of objects that are painted where they score above 0."""
+    return np.hstack([np.zeros((len(scores), 1)), scores])
 
 
 class Method(Protocol):

@@ -1,7 +1,7 @@
 """Segmentation: what a method paints against true masks.
 
 Labels are those of an outline: 0 background, 1.. objects. Where every pixel is of some class (LabelMe Outdoor) there is
-no background, and a region that the outline leaves to it takes its strongest object.
+no background, and a region that the outline leaves to it takes the strongest object of the same scores.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from tagsight.types import Array, Ints
 
 def leave_no_background(seen: Seen) -> Ints:
     """(R,) the outline, with the strongest object where it has none."""
-    return np.where(seen.outline > 0, seen.outline, seen.objects.argmax(axis=1) + 1)
+    return seen.classes[:, 1:].argmax(axis=1) + 1
 
 
 def paint_labels(photo: DescribedPhoto, labels: Ints) -> Array:
@@ -39,15 +39,11 @@ def confuse_labels(
 def keep_tagged(seen: Seen, allowed: Array) -> Seen:
     """What is left of an answer where only the objects `allowed` (K_o,) can be in the photo.
 
-    Scores of the others become minus infinity, and a region outlined as one of them takes the strongest allowed object,
-    if that is more probable than not.
+    Scores of the others become minus infinity; a region outlined as one of them takes the strongest of what is left.
     """
     barred = np.where(allowed != 0, 0.0, -np.inf)
-    objects = seen.objects + barred
-    known = np.append(True, allowed != 0)
-    best = np.where(objects.max(axis=1) > 0, objects.argmax(axis=1) + 1, 0)
     return seen._replace(
         photo=seen.photo + barred,
-        objects=objects,
-        outline=np.where(known[seen.outline], seen.outline, best),
+        objects=seen.objects + barred,
+        classes=seen.classes + np.append(0.0, barred),
     )

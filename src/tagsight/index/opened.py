@@ -43,7 +43,8 @@ def open_index(folder: Path | str, *, n_threads: int | None = None) -> "Index":
 class Index:
     """An index that follows its folder: each call answers from one generation, the newest when the call began.
 
-    Nothing but the manifest and the words stays in memory between calls, besides what DuckDB caches (256 MB at most).
+    Between calls the manifest, the words and columns of the factors last asked for stay in memory (`snapshot.py`,
+    160 MB at most), besides what DuckDB caches (128 MB at most).
     """
 
     def __init__(self, folder: Path, *, n_threads: int | None = None):

@@ -23,6 +23,7 @@ from tagsight.types import Array, Floats
 PENALTY = 2e-4  # of the activation that locates
 STRENGTH = 0.02  # of the reader of objects, on features of unit spread
 BALANCE = 0.75  # 0: objects count in the reader by their area; 1: all alike
+SPARE = 0.7  # of the flow among kin, where every region is an object: small ones would take the name of large ones
 
 
 class Readout(NamedTuple):
@@ -32,7 +33,7 @@ class Readout(NamedTuple):
     objects: Linear  # directions of a region -> background and objects
     attributes: AttributeReader
     heights: Array  # (1 + K_o, BANDS) what each band speaks for
-    weights: Weights
+    weights: Weights  # in reading
     background: float  # share of the training regions that are none of the objects
     bias: float = 0.0  # added to the background's score
 
@@ -87,7 +88,7 @@ def learn_readout(course: Course, tags: Tags, weights: Weights) -> Readout:
         _read_objects(course, labels, area, tags),
         learn_attributes(course.directions, Places(photo, labels, area), tags, weights.custom),
         heights,
-        weights,
+        weights if background else weights._replace(flow=SPARE * weights.flow),
         float(np.mean(labels == 0)),
     )
 

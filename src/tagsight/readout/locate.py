@@ -66,7 +66,8 @@ def locate_objects(candidates: Candidates, photo: Array, *, background: bool) ->
     """(N,) 0 background, 1.. objects of regions in photos `photo` (N,).
 
     Where there is a background, a candidate on the low side of the cut that parts all scores best is nothing. A tagged
-    object that has no region by then takes the one it claims: it is in the photo.
+    object that has no region by then takes the one it claims: it is in the photo. (Of several that claim the same, the
+    last.)
     """
     score, which, claims = candidates
     tagged = np.isfinite(score)

@@ -1,0 +1,36 @@
+"""What `make demo` finds in its rendered collection, tags of the judged photos unknown, for three seeds.
+
+python benchmarks/demo.py
+"""
+
+import tempfile
+from pathlib import Path
+
+from record import write_result
+
+from tagsight.demo import run_demo
+from tagsight.progress import stay_silent
+
+PHOTOS = 300
+SEEDS = 3
+
+
+def main() -> None:
+    rows: list[dict[str, float]] = []
+    for seed in range(SEEDS):
+        with tempfile.TemporaryDirectory() as folder:
+            _, scores = run_demo(Path(folder), n_photos=PHOTOS, seed=seed, report=stay_silent)
+        rows.append(
+            {
+                "seed": seed,
+                "object_miou": round(scores.object_miou, 4),
+                "bound_adjectives": round(scores.association, 4),
+                "judged_adjectives": scores.n_associations,
+                "hidden_correlation": round(scores.hidden_correlation, 4),
+            }
+        )
+    write_result("demo", {"photos": PHOTOS, "rows": rows})
+
+
+if __name__ == "__main__":
+    main()
