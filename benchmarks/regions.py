@@ -22,11 +22,11 @@ from PIL import Image
 from record import write_result
 
 from tagsight.data.photo import read_photo
+from tagsight.evaluation.masks import VOID, mean_iou
 from tagsight.regions import cut_hierarchy, measure_adjacency, measure_contour, segment_photo
 from tagsight.types import Array
 
 CLASSES = 21
-VOID = 255
 
 
 class Sample(NamedTuple):
@@ -64,12 +64,6 @@ def count_best(labels: Array, truth: Array) -> Array:
     return confusion
 
 
-def average_overlap(confusion: Array) -> float:
-    """Mean over classes of intersection / union, in percent."""
-    hit = np.diag(confusion)
-    return float(100 * np.mean(hit / (confusion.sum(axis=0) + confusion.sum(axis=1) - hit)))
-
-
 def measure_ceiling(samples: list[Sample], cut: Callable[[Array], Array]) -> dict[str, float]:
     confusion = np.zeros((CLASSES, CLASSES), np.int64)
     regions = []
@@ -78,7 +72,7 @@ def measure_ceiling(samples: list[Sample], cut: Callable[[Array], Array]) -> dic
         confusion += count_best(labels, sample.truth)
         regions.append(len(np.unique(labels)))
     return {
-        "miou": round(average_overlap(confusion), 2),
+        "miou": round(100 * mean_iou(confusion), 2),
         "mean_regions": round(float(np.mean(regions)), 2),
         "photos": len(samples),
     }

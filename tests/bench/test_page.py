@@ -89,6 +89,15 @@ def test_ablations_stand_below_the_full_model() -> None:
     assert find_rows(page, "with one thing changed ([")["no-likeness"] == [""] * 8 + ["not run"]
 
 
+def test_tables_of_what_few_run_are_left_out_where_none_did() -> None:
+    page = render_page([make_cell("annotation", "ws-mrf-sibp", annotate(0.4))], ())
+    assert "### Annotation" in page
+    assert "### Ablations" not in page
+    assert "dense CRF" not in page
+    refined = [make_cell("refined", "supervised", {"miou": 0.5}, attributes=0)]
+    assert find_rows(render_page(refined, ()), "dense CRF")["supervised"] == ["50.0", ""]
+
+
 def test_times_stand_beside_the_papers() -> None:
     rows = find_rows(render_page([make_cell("annotation", "ws-mrf-sibp", annotate(0.4))], ()), "### Time")
     assert rows["ws-mrf-sibp"] == ["12.0", "3.4", "not run", "not run", "80 s an iteration", "200 ms"]

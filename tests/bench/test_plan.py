@@ -35,6 +35,14 @@ def test_ablations_are_methods_in_the_tables_they_bear_on() -> None:
     assert {cell.table for cell in cells if cell.fit.method == "no-likeness"} == {"segmentation"}
 
 
+def test_what_is_asked_for_twice_is_made_once() -> None:
+    once, twice = (
+        plan_cells(Request("apascal", tables, ("no-fields",), n_seeds=1))
+        for tables in (("ablations",), ("annotation", "ablations"))
+    )
+    assert sorted(once) == sorted(twice)
+
+
 def test_a_wrong_word_names_the_right_ones() -> None:
     for request, remedy in (
         (Request("coco"), "apascal, labelme, imagenet, rendered"),

@@ -5,7 +5,7 @@ taught by tags alone is bold. What has not been run says so, and so does what a 
 it is empty.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
@@ -43,6 +43,10 @@ class Board:
     def cells(self, table: str, attributes: int, method: str) -> list[Cell]:
         """Those of a method, seed by seed."""
         return self._cells.get((table, attributes, method), [])
+
+    def has_run(self, table: str, methods: Container[str]) -> bool:
+        """Whether there is a cell of any of the methods in a table."""
+        return any(known == table and method in methods for known, _, method in self._cells)
 
     def values(self, column: Column, method: str) -> list[float] | None:
         """A figure over seeds; None where a cell says that the method cannot, empty where nothing was run."""

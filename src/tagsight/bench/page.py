@@ -7,7 +7,8 @@ from typing import Any
 from tagsight.bench import paper
 from tagsight.bench.board import NOT_RUN, Board, Cell, Column, Pick, lay_out, tabulate
 from tagsight.bench.collections import COLLECTIONS
-from tagsight.bench.methods import METHODS, MODEL_ABLATIONS, READER_ABLATIONS
+from tagsight.bench.methods import ABLATIONS, METHODS, MODEL_ABLATIONS, READER_ABLATIONS
+from tagsight.bench.plan import ABLATED
 from tagsight.bench.sources.apascal import MATERIALS
 
 FEATURES = ("deep", "classic")
@@ -58,6 +59,11 @@ classes. Split and labels differ from the paper's: its columns stand beside ours
 digit.
 """
 
+CLASSIC = """Colour SIFT Fisher vectors and a Lab histogram, on our regions. Even taught by masks, a classifier of them
+outlines far worse than the paper's fully supervised method: beside its figures, these compare features as
+much as methods.
+"""
+
 TIME = """### Time
 
 Seconds to fit described photos and milliseconds to look at one, medians over seeds. Other cells were made meanwhile:
@@ -91,7 +97,8 @@ def render_page(cells: Sequence[Cell], pictures: Container[str]) -> str:
     """The whole page, with those of its pictures that are there."""
     parts = [HEAD, _tell_machine(cells), PROTOCOLS]
     for features in FEATURES:
-        parts += [f"## aPascal, {features} features\n", *_render_apascal(Board(cells, "apascal", features))]
+        parts += [f"## aPascal, {features} features\n", *([CLASSIC] if features == "classic" else [])]
+        parts += [*_render_apascal(Board(cells, "apascal", features))]
         if (curves := f"queries-{features}.svg") in pictures:
             parts.append(f"![Precision over recall, mean over queries](images/{curves})\n")
     for features in FEATURES:
@@ -137,7 +144,7 @@ def _render_apascal(board: Board) -> list[str]:
     ablated = [column._replace(paper=None) for column in annotated]
     ablated += [column for column in list_queries() if column.title.endswith("MAR")]
     ablated += [column._replace(title="mIoU", paper=None) for column in outlined if column.attributes == ALL]
-    return [
+    parts = [
         "### Annotation\n\nFree annotation (AP@t), given name (GN) and given location (GL).\n",
         tabulate(board, methods, annotated),
         "### Queries\n\nPhotos ranked by an object with one attribute (242 pairs) and with two (300 triples).\n",
@@ -146,16 +153,21 @@ def _render_apascal(board: Board) -> list[str]:
         tabulate(board, methods, [*outlined, *of_all]),
         "Mean over the 20 objects, background aside:\n",
         tabulate(board, methods, objects),
-        "Outlines drawn to the edges of pixels by a dense CRF (`segment --refine`), 21 classes:\n",
-        tabulate(board, methods, refined),
-        f"### Ablations\n\nThe paper's model with one thing changed; mIoU with {ALL} attributes.\n"
-        "`plain-field` is not centred, and has the strengths chosen for it on three sets of 326 training photos.\n",
-        tabulate(board, ("ws-mrf-sibp", "ws-sibp", *MODEL_ABLATIONS), ablated),
-        "What `tagsight train` makes with one thing changed ([what the parts are](explanation/readers.md)):\n",
-        tabulate(board, ("tagsight", *READER_ABLATIONS), ablated),
-        TIME,
-        _render_times(board),
     ]
+    if board.has_run("refined", METHODS):
+        parts += [
+            "Outlines drawn to the edges of pixels by a dense CRF (`segment --refine`), 21 classes:\n",
+            tabulate(board, methods, refined),
+        ]
+    if any(board.has_run(table, ABLATIONS) for table in ABLATED):
+        parts += [
+            f"### Ablations\n\nThe paper's model with one thing changed; mIoU with {ALL} attributes.\n"
+            "`plain-field` is not centred, and has the strengths chosen for it on three sets of 326 training photos.\n",
+            tabulate(board, ("ws-mrf-sibp", "ws-sibp", *MODEL_ABLATIONS), ablated),
+            "What `tagsight train` makes with one thing changed ([what the parts are](explanation/readers.md)):\n",
+            tabulate(board, ("tagsight", *READER_ABLATIONS), ablated),
+        ]
+    return [*parts, TIME, _render_times(board)]
 
 
 def list_annotation(

@@ -59,7 +59,9 @@ def plan_cells(request: Request) -> list[Cell]:
                     for size in sizes
                     for seed in range(request.n_seeds)
                 ]
-    return sorted(cells, key=lambda cell: (cell.fit.part, cell.fit.attributes, cell.fit.method, cell.fit.seed))
+    return sorted(
+        dict.fromkeys(cells), key=lambda cell: (cell.fit.part, cell.fit.attributes, cell.fit.method, cell.fit.seed)
+    )
 
 
 def choose_sizes(entry: Entry, table: Table) -> tuple[int, ...]:

@@ -42,8 +42,6 @@ def run_bench(
 ) -> Iterator[Path]:
     """Give the place of each cell when it is written; cells with the same settings are left as they are."""
     cells = plan_cells(request)
-    for cell in cells:
-        find_entry(cell.fit.method)
     missing = [cell for cell in cells if again or not is_done(place_cell(places.output, cell), _settle(cell, places))]
     done = len(cells) - len(missing)
     report("cells", done, len(cells))
