@@ -50,5 +50,5 @@ def test_kin_have_less_to_say_where_every_region_is_an_object(
     world = draw_world(40, seed=1)
     fitted = fit_photos(world.photos, world.tags, FitOptions(n_free=2))
     assert fitted.readout is not None
-    assert fitted.readout.weights.flow == Weights().flow * (1.0 if background else learn.SPARE)
+    assert fitted.readout.weights.flow == Weights().flow * (1.0 if background else learn.FLOW_WITHOUT_BACKGROUND)
     assert (fitted.readout.background > 0) == background

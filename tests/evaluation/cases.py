@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from tagsight.evaluation.method import Seen, Tags, stand_out
+from tagsight.evaluation.method import Seen, Tags, put_background_at_zero
 from tagsight.evaluation.truth import Instances
 from tagsight.features.described import DescribedPhoto
 from tagsight.types import Array, Floats
@@ -26,7 +26,7 @@ def see(objects: Sequence[Sequence[float]], attributes: Sequence[Sequence[float]
     """An answer whose photo scores are the strongest of the regions, which are painted where they are above 0."""
     scores = np.array(objects, float)
     words = np.array(attributes, float).reshape(len(scores), -1)
-    return Seen(scores.max(axis=0), scores, words, stand_out(scores))._replace(**parts)
+    return Seen(scores.max(axis=0), scores, words, put_background_at_zero(scores))._replace(**parts)
 
 
 def there(*instances: tuple[int, tuple[int, int, int, int], Sequence[int]]) -> Instances:
@@ -44,7 +44,14 @@ def draw_world(
     for _ in range(n_photos):
         photos.append(make_photo())
         objects = rng.normal(size=(8, n_objects)).round(1)
-        seen.append(Seen(objects.max(axis=0), objects, rng.normal(size=(8, n_attributes)).round(1), stand_out(objects)))
+        seen.append(
+            Seen(
+                objects.max(axis=0),
+                objects,
+                rng.normal(size=(8, n_attributes)).round(1),
+                put_background_at_zero(objects),
+            )
+        )
         n = rng.integers(1, 4)
         corner = np.stack([rng.integers(0, 20, n), rng.integers(0, 10, n)], axis=1)
         boxes = np.hstack([corner, corner + rng.integers(2, 10, (n, 2))])

@@ -16,7 +16,7 @@ import numpy as np
 
 from tagsight.baselines.choice import choose_setting
 from tagsight.baselines.pooled import learn_space, stack_bags, weigh_boxes
-from tagsight.evaluation.method import Seen, Tags, stand_out
+from tagsight.evaluation.method import Seen, Tags, put_background_at_zero
 from tagsight.features.described import DescribedPhoto
 from tagsight.readout.activation import train_activation
 from tagsight.readout.bags import pool_odds, pool_scores
@@ -54,7 +54,7 @@ class ClassActivation:
         seen = []
         for photo, own in zip(pooled, np.split(scores, bags.first[1:-1]), strict=True):
             objects, attributes = np.split(self._scale.apply(own), [self._n_objects], axis=1)
-            seen.append(Seen(photo, objects, attributes, stand_out(own[:, : self._n_objects])))
+            seen.append(Seen(photo, objects, attributes, put_background_at_zero(own[:, : self._n_objects])))
         return seen
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:

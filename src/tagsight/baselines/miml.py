@@ -25,7 +25,7 @@ import numpy as np
 
 from tagsight.baselines.choice import choose_setting
 from tagsight.baselines.pooled import learn_space, stack_bags, weigh_boxes
-from tagsight.evaluation.method import Seen, Tags, stand_out
+from tagsight.evaluation.method import Seen, Tags, put_background_at_zero
 from tagsight.features.described import DescribedPhoto
 from tagsight.readout.bags import Bags
 from tagsight.types import Array, Floats, Ints
@@ -79,7 +79,7 @@ class MimlBoost:
             objects, attributes = np.split(self._scale.apply(scores), [self._n_objects], axis=1)
             found = scores[:, : self._n_objects]
             whole = self._scale.columns(0, self._n_objects).apply(found.mean(axis=0))
-            seen.append(Seen(whole, objects, attributes, stand_out(found)))
+            seen.append(Seen(whole, objects, attributes, put_background_at_zero(found)))
         return seen
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 from tagsight.baselines.choice import Scale, choose_setting, fit_scale, score_left_out
 from tagsight.baselines.linear import SVM_PENALTIES, train_svms
 from tagsight.baselines.pooled import learn_space, pool_boxes, stack_bags
-from tagsight.evaluation.method import Seen, Tags, stand_out
+from tagsight.evaluation.method import Seen, Tags, put_background_at_zero
 from tagsight.evaluation.truth import Instances
 from tagsight.features.codebook import Projection, project
 from tagsight.features.described import DescribedPhoto
@@ -62,18 +62,20 @@ class BoxSVM:
         pairs = list(zip(photos, instances, strict=True))
         boxes = np.concatenate([pool_boxes(photo, own.boxes, self._space) for photo, own in pairs])
         backgrounds = [pool_background(photo, own.boxes, self._space) for photo, own in pairs]
-        home = np.repeat(np.arange(len(photos)), [len(own.boxes) for own in instances])
-        bare = np.repeat(np.arange(len(photos)), [len(background) for background in backgrounds])
+        photo_of_box = np.repeat(np.arange(len(photos)), [len(own.boxes) for own in instances])
+        photo_of_background = np.repeat(np.arange(len(photos)), [len(background) for background in backgrounds])
         classes = np.concatenate([own.objects for own in instances])
         objects = (classes[:, None] == np.arange(tags.objects.shape[1])).astype(np.uint8)
-        nothing = np.zeros((len(bare), objects.shape[1]), np.uint8)
+        nothing = np.zeros((len(photo_of_background), objects.shape[1]), np.uint8)
         seen = Examples(
-            np.concatenate([boxes, *backgrounds]), np.vstack([objects, nothing]), np.concatenate([home, bare])
+            np.concatenate([boxes, *backgrounds]),
+            np.vstack([objects, nothing]),
+            np.concatenate([photo_of_box, photo_of_background]),
         )
         self._objects = learn_machines(seen, seed)
         self._photos = scale_photos(seen, self._objects.penalty, stack_bags(photos, self._space), tags.objects, seed)
         self._attributes = learn_machines(
-            Examples(boxes, np.concatenate([o.attributes for o in instances]), home), seed
+            Examples(boxes, np.concatenate([o.attributes for o in instances]), photo_of_box), seed
         )
         return self
 
@@ -84,7 +86,7 @@ class BoxSVM:
             X = stack_bags([photo], self._space).X
             whole = self._photos.apply(self._objects.linear.score(X).max(axis=0))
             objects = self._objects.score(X)
-            seen.append(Seen(whole, objects, self._attributes.score(X), stand_out(objects)))
+            seen.append(Seen(whole, objects, self._attributes.score(X), put_background_at_zero(objects)))
         return seen
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
@@ -100,8 +102,10 @@ def pool_background(photo: DescribedPhoto, boxes: Array, space: Projection) -> A
         across, down = width / photo.size[0], height / photo.size[1]
         covered[int(y0 * down) : int(np.ceil(y1 * down)), int(x0 * across) : int(np.ceil(x1 * across))] = True
     area = np.bincount(photo.labels[~covered], minlength=len(photo.features))
-    share = area[None, :][: int(area.any())] / max(area.sum(), 1)
-    return share.astype(np.float32) @ project(photo.features.astype(np.float32), space)
+    vectors = project(photo.features.astype(np.float32), space)
+    if not area.any():
+        return vectors[:0]
+    return (area / area.sum()).astype(np.float32)[None] @ vectors
 
 
 def learn_machines(seen: Examples, seed: int) -> Machines:

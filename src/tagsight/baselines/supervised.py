@@ -23,6 +23,7 @@ from tagsight.baselines.pooled import learn_space, stack_bags
 from tagsight.evaluation.masks import VOID, mean_iou
 from tagsight.evaluation.method import Seen, Tags
 from tagsight.features.described import DescribedPhoto
+from tagsight.readout.learn import balance_labels
 from tagsight.readout.regression import Linear
 from tagsight.regions import resize_map
 from tagsight.types import Array, Floats, Ints
@@ -50,7 +51,8 @@ class MaskClassifier:
         label = np.concatenate([label_regions(*pair, n_labels) for pair in zip(photos, self._masks, strict=True)])
         known = np.flatnonzero(label != VOID)
         X, label, area, photo = bags.X[known], label[known], bags.share[known], bags.groups[known]
-        weight = balance_labels(label, area)
+        weight = balance_labels(label, area, BALANCE)
+        weight /= weight.mean()
 
         def train(rows: Ints, penalty: float) -> Linear:
             return train_softmax(X[rows], label[rows], weight[rows], n_labels, penalty)
@@ -89,13 +91,6 @@ def label_regions(photo: DescribedPhoto, mask: Array, n_labels: int) -> Ints:
     counts = np.zeros((len(photo.features), n_labels), np.int64)
     np.add.at(counts, (regions[known], mask[known]), 1)
     return np.where(counts.any(axis=1), counts.argmax(axis=1), VOID)
-
-
-def balance_labels(label: Ints, area: Array) -> Floats:
-    """(N,) what each region counts, one on average."""
-    share = np.bincount(label, area) / area.sum()
-    weight = area * share[label] ** -BALANCE
-    return weight / weight.mean()
 
 
 def train_softmax(X: Array, label: Ints, weight: Floats, n_labels: int, penalty: float) -> Linear:

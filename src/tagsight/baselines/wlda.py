@@ -25,7 +25,7 @@ from scipy.special import digamma, logsumexp
 
 from tagsight.baselines.choice import fit_scale, score_left_out
 from tagsight.baselines.pooled import learn_space, stack_bags, weigh_boxes
-from tagsight.evaluation.method import Seen, Tags, stand_out
+from tagsight.evaluation.method import Seen, Tags, put_background_at_zero
 from tagsight.features.described import DescribedPhoto
 from tagsight.readout.bags import Bags
 from tagsight.types import Array, Floats, Ints
@@ -75,7 +75,7 @@ class WeakLDA:
         for photo in photos:
             raw = self._odds(self._topics, stack_bags([photo], self._space))
             objects, attributes = np.split(self._scale.apply(raw), [n_objects], axis=1)
-            seen.append(Seen(objects.max(axis=0), objects, attributes, stand_out(raw[:, :n_objects])))
+            seen.append(Seen(objects.max(axis=0), objects, attributes, put_background_at_zero(raw[:, :n_objects])))
         return seen
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:

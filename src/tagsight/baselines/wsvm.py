@@ -16,7 +16,7 @@ import numpy as np
 from tagsight.baselines.choice import choose_setting
 from tagsight.baselines.linear import SVM_PENALTIES, train_svms
 from tagsight.baselines.pooled import learn_space, pool_boxes, stack_bags
-from tagsight.evaluation.method import Seen, Tags, stand_out
+from tagsight.evaluation.method import Seen, Tags, put_background_at_zero
 from tagsight.features.described import DescribedPhoto
 from tagsight.types import Array, Floats, Ints
 
@@ -52,4 +52,4 @@ class PhotoSVM:
     def _spread(self, odds: Floats, n_regions: int) -> Seen:
         objects, attributes = np.split(odds, [self._n_objects])
         everywhere = np.tile(objects, (n_regions, 1))
-        return Seen(objects, everywhere, np.tile(attributes, (n_regions, 1)), stand_out(everywhere))
+        return Seen(objects, everywhere, np.tile(attributes, (n_regions, 1)), put_background_at_zero(everywhere))

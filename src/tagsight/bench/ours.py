@@ -15,7 +15,7 @@ from tagsight.readout.attributes import describe_parts
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
 from tagsight.readout.weights import Weights
-from tagsight.tasks.segment import add_background
+from tagsight.tasks.named import add_background
 from tagsight.trained import RegionPosterior, embed, look_at
 from tagsight.types import Array, Floats
 

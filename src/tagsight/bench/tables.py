@@ -26,7 +26,8 @@ from tagsight.evaluation.masks import (
 from tagsight.evaluation.method import GuidedMethod, Method, Seen, Tags, TransductiveMethod
 from tagsight.evaluation.queries import score_queries
 from tagsight.evaluation.segmentation import confuse_labels, keep_tagged, leave_no_background
-from tagsight.tasks.segment import add_background, refine_probabilities
+from tagsight.tasks.named import add_background
+from tagsight.tasks.segment import refine_probabilities
 from tagsight.types import Array, Ints
 
 Figures = dict[str, Any]

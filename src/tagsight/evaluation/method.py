@@ -42,8 +42,8 @@ class Seen(NamedTuple):
         return self.attributes[np.argmax(self.objects[:, o])] if self.of_objects is None else self.of_objects[o]
 
 
-def stand_out(scores: Floats) -> Floats:
-    """(R, 1 + K_o) classes of objects that are painted where they score above 0."""
+def put_background_at_zero(scores: Floats) -> Floats:
+    """(R, 1 + K_o) classes of a method that paints the objects (R, K_o) where they score above 0."""
     return np.hstack([np.zeros((len(scores), 1)), scores])
 
 

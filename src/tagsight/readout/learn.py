@@ -23,7 +23,7 @@ from tagsight.types import Array, Floats
 PENALTY = 2e-4  # of the activation that locates
 STRENGTH = 0.02  # of the reader of objects, on features of unit spread
 BALANCE = 0.75  # 0: objects count in the reader by their area; 1: all alike
-SPARE = 0.7  # of the flow among kin, where every region is an object: small ones would take the name of large ones
+FLOW_WITHOUT_BACKGROUND = 0.7  # of that with one; more, and small objects take the name of large ones
 
 
 class Readout(NamedTuple):
@@ -88,7 +88,7 @@ def learn_readout(course: Course, tags: Tags, weights: Weights) -> Readout:
         _read_objects(course, labels, area, tags),
         learn_attributes(course.directions, Places(photo, labels, area), tags, weights.custom),
         heights,
-        weights if background else weights._replace(flow=SPARE * weights.flow),
+        weights if background else weights._replace(flow=FLOW_WITHOUT_BACKGROUND * weights.flow),
         float(np.mean(labels == 0)),
     )
 
@@ -129,10 +129,14 @@ def _find(course: Course, scorers: Scorers, tags: Tags, weights: Weights) -> Ite
 
 
 def _read_objects(course: Course, labels: Array, area: Floats, tags: Tags) -> Linear:
-    """A region counts by its area, and by how little of all area its label has: share^-BALANCE."""
     targets = OneHot(labels, tags.objects.shape[1] + 1)
-    share = np.bincount(labels, area, targets.shape[1]) / area.sum()
-    return fit_reader(course.directions, targets, area * share[labels] ** -BALANCE)
+    return fit_reader(course.directions, targets, balance_labels(labels, area, BALANCE))
+
+
+def balance_labels(labels: Array, area: Array, balance: float) -> Floats:
+    """(N,) what each region counts: by its area, and by how little of all area its label has, share^-balance."""
+    share = np.bincount(labels, area) / area.sum()
+    return area * share[labels] ** -balance
 
 
 def fit_reader(rows: Rows, targets: Targets, weight: Floats) -> Linear:

@@ -20,5 +20,10 @@ class Named(NamedTuple):
 
 def name_regions(objects: Floats) -> Named:
     """The most probable of `objects` (R, K_o), or background, which has what a row lacks to one."""
-    classes = np.hstack([1.0 - objects.sum(axis=1, keepdims=True), objects])
+    classes = add_background(objects)
     return Named(classes.argmax(axis=1), classes.max(axis=1))
+
+
+def add_background(objects: Floats) -> Floats:
+    """(R, 1 + K_o) probabilities: what the objects' (R, K_o) leave, and theirs."""
+    return np.hstack([np.maximum(1.0 - objects.sum(axis=1, keepdims=True), 0.0), objects])

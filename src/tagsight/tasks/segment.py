@@ -5,7 +5,7 @@ import numpy as np
 from tagsight.features.described import DescribedPhoto
 from tagsight.regions import paint_regions, resize_map
 from tagsight.regions.dense_crf import refine_labels
-from tagsight.tasks.named import name_regions
+from tagsight.tasks.named import add_background, name_regions
 from tagsight.trained import RegionPosterior
 from tagsight.types import Array, Floats, Ints
 
@@ -22,11 +22,6 @@ def refine_objects(
     """As `segment_objects`, its edges drawn to those of RGB `pixels` at the scale of analysis by a dense CRF."""
     objects = np.where(posterior.objects < threshold, 0.0, posterior.objects)
     return refine_probabilities(photo, add_background(objects), pixels)
-
-
-def add_background(objects: Floats) -> Floats:
-    """(R, 1 + K_o) probabilities: what the objects' (R, K_o) leave, and theirs."""
-    return np.hstack([np.maximum(1.0 - objects.sum(axis=1, keepdims=True), 0.0), objects])
 
 
 def refine_probabilities(photo: DescribedPhoto, probability: Array, pixels: Array) -> Array:
