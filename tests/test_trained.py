@@ -51,4 +51,5 @@ def test_kin_have_less_to_say_where_every_region_is_an_object(
     fitted = fit_photos(world.photos, world.tags, FitOptions(n_free=2))
     assert fitted.readout is not None
     assert fitted.readout.weights.flow == Weights().flow * (1.0 if background else learn.FLOW_WITHOUT_BACKGROUND)
+    assert (fitted.readout.weights.flow < Weights().flow) == (not background)
     assert (fitted.readout.background > 0) == background
