@@ -44,6 +44,7 @@ results: demo
 	$(BIN)/tagsight bench apascal --table ablations
 	$(BIN)/tagsight bench labelme
 	$(BIN)/tagsight bench labelme --features classic
+	$(BIN)/tagsight bench apascal --table annotation --table segmentation --seeds 1 -o benchmarks/results/quiet
 	$(BIN)/python benchmarks/panels.py --data demo -o docs/images/panels.jpg
 	$(BIN)/python benchmarks/factor_picture.py demo/demo.model -o docs/images/factors.jpg
 	$(BIN)/python benchmarks/results_page.py

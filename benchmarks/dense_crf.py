@@ -3,7 +3,7 @@
 Processor seconds on one thread for photos of aPascal's segmentation training split at the scale of analysis, with all
 21 labels probable everywhere, and with the four that survive pruning where a classifier is fairly sure.
 
-    python benchmarks/dense_crf.py --data ../shared/data
+    python benchmarks/dense_crf.py --data DIR
 """
 
 import argparse
@@ -57,7 +57,6 @@ def main() -> None:
             "photos": PHOTOS,
             "rounds": DEFAULTS.rounds,
             "median_processor_seconds_a_photo": {s: round(float(np.median(v)), 3) for s, v in seconds.items()},
-            "load_average_at_end": round(os.getloadavg()[0], 2),
         },
     )
 

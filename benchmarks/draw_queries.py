@@ -3,7 +3,7 @@
 300 object-attribute-attribute triples, uniformly without repetition from the 1,394 that an instance of a test photo
 answers; and the object-attribute pairs, of which there are no 300: all 242 that can be answered.
 
-    python benchmarks/draw_queries.py --data ../shared/data
+    python benchmarks/draw_queries.py --data DIR
 """
 
 import argparse

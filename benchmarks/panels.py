@@ -1,7 +1,7 @@
 """Draw photos beside outlines: no attributes, all attributes, fully supervised, truth.
 
     python benchmarks/panels.py --collection rendered --data demo -o docs/images/panels.jpg
-    python benchmarks/panels.py --collection apascal --data ../shared/data -o /elsewhere/panels.jpg
+    python benchmarks/panels.py --collection apascal --data DIR -o /elsewhere/panels.jpg
 
 A picture with real photos may not lie in the project.
 """

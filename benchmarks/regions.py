@@ -6,7 +6,7 @@ more pixels right. A plain 10 x 8 grid of rectangles stands beside it: what 80 p
 
 Times are of the processor, not of the clock on the wall: other work on the machine changes them little.
 
-    python benchmarks/regions.py --data ../shared/data
+    python benchmarks/regions.py --data DIR
 """
 
 import argparse
@@ -123,7 +123,6 @@ def main() -> None:
                 "val_grid_10x8": measure_ceiling(val, cut_grid),
             },
             "median_processor_seconds_a_photo": time_stages(train[:60], options.regions),
-            "load_average_at_end": round(os.getloadavg()[0], 2),
         },
     )
 

@@ -19,14 +19,15 @@ DOCS = ROOT / "docs"
 
 
 def main() -> None:
-    cells = read_cells(RESULTS / "cells")
+    cells, quiet = (read_cells(RESULTS / name) for name in ("cells", "quiet"))
     images = DOCS / "images"
     for features in FEATURES:
         curves = draw_curves(Board(cells, "apascal", features), ALL)
         if curves is not None:
             write_atomically(images / f"queries-{features}.svg", curves)
     insert(ROOT / "README.md", "digest", render_digest(cells))
-    write_atomically(DOCS / "results.md", render_page(cells, {path.name for path in images.iterdir()}).encode())
+    pictures = {path.name for path in images.iterdir()}
+    write_atomically(DOCS / "results.md", render_page(cells, quiet, pictures).encode())
 
 
 if __name__ == "__main__":

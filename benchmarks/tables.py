@@ -38,7 +38,7 @@ def iteration_table(r: dict[str, Any]) -> str:
         ("speed-up over it", f"{r['speed_up_over_literal']:.0f} x"),
         ("peak memory of a fit (features: {:.0f} MB)".format(r["features_mb"]), f"{r['peak_memory_mb']:.0f} MB"),
         (f"{last['photos']:,} photos: time over linear growth", f"{last['over_linear']:.2f}"),
-        ("inference, one photo, one core, median", f"{inference['median_ms']:.1f} ms"),
+        ("the model's inference of a described photo, one core, median", f"{inference['median_ms']:.1f} ms"),
         ("inference, slowest of 50", f"{inference['slowest_ms']:.1f} ms"),
     ]
     head = (

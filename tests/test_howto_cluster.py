@@ -14,7 +14,7 @@ from tests.pages import make_environment, read_commands
 def test_the_page_runs(repository: Path, tmp_path: Path) -> None:
     page = repository / "docs/howto/cluster.md"
     lines = read_commands(page)
-    assert lines[0] == "pip install 'tagsight[ray]'"
+    assert lines[0] == "pip install -e '.[ray]'  # in the project's folder; make setup has done it"
     assert len(lines) == 3
     render_collection(tmp_path / "rendered", n_photos=6, seed=0)
     (tmp_path / "rendered/train").rename(tmp_path / "photos")

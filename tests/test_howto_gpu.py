@@ -19,7 +19,7 @@ def sees_gpu() -> bool:
 def test_the_command_learns_or_says_why_not(repository: Path, tmp_path: Path) -> None:
     page = repository / "docs/howto/gpu.md"
     lines = read_commands(page)
-    assert lines[0] == "pip install 'tagsight[torch]'"
+    assert lines[0] == "pip install -e '.[torch]'  # in the project's folder"
     render_collection(tmp_path / "rendered", n_photos=6, seed=0)
     (tmp_path / "rendered/train").rename(tmp_path / "photos")
     environment = make_environment(tmp_path / "cache")

@@ -53,3 +53,14 @@ def test_kin_have_less_to_say_where_every_region_is_an_object(
     assert fitted.readout.weights.flow == Weights().flow * (1.0 if background else learn.FLOW_WITHOUT_BACKGROUND)
     assert (fitted.readout.weights.flow < Weights().flow) == (not background)
     assert (fitted.readout.background > 0) == background
+
+
+def test_adjectives_alone_are_learned_without_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "MAX_SWEEPS", 5)
+    world = draw_world(60, seed=2)
+    fitted = fit_photos(world.photos, world.tags._replace(objects=world.tags.objects[:, :0]), FitOptions(n_free=2))
+    assert fitted.readout is None
+    for photo, posterior in zip(world.photos[:3], look_at(fitted, world.photos[:3]), strict=True):
+        assert posterior.objects.shape == (len(photo.features), 0)
+        assert posterior.attributes.shape == (len(photo.features), world.tags.attributes.shape[1])
+        assert np.isfinite(posterior.attributes).all()

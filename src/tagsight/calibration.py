@@ -22,7 +22,7 @@ BOUND = 50.0  # log-odds beyond this say no more
 
 
 class Calibration(NamedTuple):
-    """The map for one kind of tag, and how well it held on photos it was not fitted to."""
+    """The map for one kind of tag, and how well it held on pairs of photo and tag that it was not fitted to."""
 
     slope: float
     offset: float

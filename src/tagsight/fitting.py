@@ -210,12 +210,13 @@ def _teach(lot: _Lot, runs: PhotoRuns, space: Space, desk: _Desk, stage: str) ->
     """The model, and the readers taught by a model of objects alone.
 
     With attributes to explain what objects look like, objects are switched off where the attributes suffice, and are
-    located worse; so the readers learn from a model that has none.
+    located worse; so the readers learn from a model that has none. Where no photo is tagged with an object, there is
+    nothing to locate, and the model alone answers.
     """
     objects, attributes = lot.tags
     learned, bound = _fit_model(runs, np.hstack(lot.tags), attributes.shape[1], space.length, desk, stage)
     readout = None
-    if desk.options.readout:
+    if desk.options.readout and objects.shape[1]:
         locator = learned
         if attributes.shape[1]:
             locator, _ = _fit_model(runs, objects, 0, space.length, desk, f"{stage} where objects are")

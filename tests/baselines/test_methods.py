@@ -8,8 +8,9 @@ from scipy.special import digamma, logsumexp
 from scipy.stats import norm
 
 from tagsight.baselines import miml, ssvm, supervised, wlda, wsdc
-from tagsight.baselines.activation import ClassActivation
+from tagsight.baselines.activation import ClassActivation, choose_cut
 from tagsight.baselines.pooled import learn_space, stack_bags
+from tagsight.baselines.region_truth import label_regions, overlap_regions
 from tagsight.evaluation.masks import VOID
 from tagsight.readout.learn import balance_labels
 from tagsight.types import Floats
@@ -27,6 +28,32 @@ def test_a_box_around_the_photo_is_described_as_the_photo_and_a_plain_box_as_its
     regions = method.look([photo])[0].attributes
     assert (whole < regions.max(axis=0)).all()
     assert_allclose(method.describe_boxes(photo, np.array([[0, 0, 10, 10]]))[0], regions[0], atol=1e-4)
+
+
+def test_masks_choose_the_threshold_of_class_activation():
+    scores = np.array([[0.1, 4.0], [3.0, 0.2], [2.0, 0.3], [0.4, 2.5], [0.0, -1.0]])
+    truth, area = np.array([2, 1, 0, 2, 0]), np.array([0.3, 0.2, 0.2, 0.1, 0.2])
+    # above 2.0 all are right; any lower cut takes the third for object 1, any higher one loses the fourth
+    assert 2.0 <= choose_cut(scores, truth, area) < 2.5
+    # the third is worth taking where it is object 1
+    assert 0.0 <= choose_cut(scores, np.array([2, 1, 1, 2, 0]), area) < 2.0
+
+
+def test_the_threshold_is_chosen_where_masks_are_and_moves_outlines_alone():
+    world, new = draw_world(40, seed=5), draw_world(5, seed=6).photos
+    plain = ClassActivation().fit(world.photos, world.tags)
+    nothing = np.zeros_like(world.masks[0])
+    empty = ClassActivation([nothing] * 20 + [None] * 20).fit(world.photos, world.tags)
+    assert any(one.outline.any() for one in plain.look(new))
+    assert not any(one.outline.any() for one in empty.look(new))
+    for one, other in zip(plain.look(new), empty.look(new), strict=True):
+        assert_array_equal(one.objects, other.objects)
+        assert_array_equal(one.photo, other.photo)
+
+
+def test_overlap_counts_regions_by_area():
+    truth, found, area = np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([0.5, 0.2, 0.3])
+    assert overlap_regions(truth, found, area, 3) == pytest.approx((0.5 / 0.7 + 0.3 / 0.5) / 2)
 
 
 def test_boosting_minimises_the_exponential_loss_of_each_round():
@@ -173,7 +200,7 @@ def test_regions_take_the_label_of_most_of_their_pixels():
     photo, mask = WORLD.photos[0], WORLD.masks[0].copy()
     mask[:10, :10] = VOID
     mask[0, 10:14] = 3
-    found = supervised.label_regions(photo, mask, 5)
+    found = label_regions(photo, mask, 5)
     assert found[0] == VOID
     assert_array_equal(found[1:], WORLD.labels[0][1:])
 

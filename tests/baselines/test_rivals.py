@@ -21,7 +21,7 @@ TASTE = draw_world(24, seed=3)
 
 RIVALS: dict[str, Callable[[World], Method]] = {
     "w-SVM": lambda world: PhotoSVM().fit(world.photos, world.tags),
-    "class activation": lambda world: ClassActivation().fit(world.photos, world.tags),
+    "class activation": lambda world: ClassActivation(world.masks).fit(world.photos, world.tags),
     "MIML": lambda world: MimlBoost().fit(world.photos, world.tags),
     "w-LDA": lambda world: WeakLDA(n_free=3).fit(world.photos, world.tags),
     "WSDC": lambda world: DualClustering().fit(world.photos, world.tags),

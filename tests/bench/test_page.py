@@ -45,7 +45,7 @@ def test_mean_spread_and_the_best_weak_method() -> None:
     cells = [make_cell("annotation", "wsvm", annotate(share), seed=s) for s, share in enumerate((0.3, 0.4, 0.5))]
     cells += [make_cell("annotation", "miml", annotate(0.35)), make_cell("annotation", "ssvm", annotate(0.9))]
     cells.append(make_cell("annotation", "wlda", annotate(0.99), on="validation"))
-    rows = find_rows(render_page(cells, ()), "### Annotation")
+    rows = find_rows(render_page(cells, (), ()), "### Annotation")
     assert rows["wsvm"][:2] == ["**40.0** ± 10.0", "24.8"]
     assert rows["miml"][:2] == ["35.0", "28.7"]
     assert rows["ssvm"][:2] == ["90.0", "40.6"]
@@ -59,7 +59,7 @@ def test_segmentation_has_a_column_an_attribute_set() -> None:
         make_cell("segmentation", "ws-mrf-sibp", {"miou": n / 100, "object_miou": 0.5}, attributes=n)
         for n in (0, 8, 64, 74)
     ]
-    rows = find_rows(render_page(cells, ()), "### Segmentation")
+    rows = find_rows(render_page(cells, (), ()), "### Segmentation")
     assert rows["ws-mrf-sibp"] == ["0.0", "23.6", "8.0", "27.3", "64.0", "28.9", "74.0", "29.4", "not run", "not run"]
     assert rows["wsdc"] == ["not run", "18.2", "", "", "", "", "", "", "", "not run"]
     assert "ssvm" not in rows
@@ -71,7 +71,7 @@ def test_what_a_method_cannot_do_is_not_what_was_not_run() -> None:
         make_cell("inductive", "wsdc", accuracy, attributes=0, collection="labelme"),
         make_cell("transductive", "wsdc", None, attributes=0, collection="labelme"),
     ]
-    rows = find_rows(render_page(cells, ()), "## LabelMe Outdoor (ADE labels), deep")
+    rows = find_rows(render_page(cells, (), ()), "## LabelMe Outdoor (ADE labels), deep")
     assert rows["wsdc"] == ["50.0", "19.3", "25.0", "25.0", "cannot", "", "cannot", "", "not run", "", "not run", ""]
     assert rows["supervised"][4:] == [""] * 8
 
@@ -82,30 +82,34 @@ def test_ablations_stand_below_the_full_model() -> None:
         make_cell("annotation", "no-spatial-field", annotate(0.3)),
         make_cell("segmentation", "no-spatial-field", {"miou": 0.2, "object_miou": 0.1}),
     ]
-    page = render_page(cells, ())
+    page = render_page(cells, (), ())
     rows = find_rows(page, "### Ablations")
     assert rows["ws-mrf-sibp"][0] == "**40.0**"
     assert rows["no-spatial-field"] == ["30.0"] * 6 + ["not run"] * 2 + ["20.0"]
-    assert find_rows(page, "with one thing changed ([")["no-likeness"] == [""] * 8 + ["not run"]
+    assert find_rows(page, "with one thing changed ([")["no-traits"] == [""] * 8 + ["not run"]
 
 
 def test_tables_of_what_few_run_are_left_out_where_none_did() -> None:
-    page = render_page([make_cell("annotation", "ws-mrf-sibp", annotate(0.4))], ())
+    page = render_page([make_cell("annotation", "ws-mrf-sibp", annotate(0.4))], (), ())
     assert "### Annotation" in page
     assert "### Ablations" not in page
     assert "dense CRF" not in page
     refined = [make_cell("refined", "supervised", {"miou": 0.5}, attributes=0)]
-    assert find_rows(render_page(refined, ()), "dense CRF")["supervised"] == ["50.0", ""]
+    assert find_rows(render_page(refined, (), ()), "dense CRF")["supervised"] == ["50.0", ""]
 
 
-def test_times_stand_beside_the_papers() -> None:
-    rows = find_rows(render_page([make_cell("annotation", "ws-mrf-sibp", annotate(0.4))], ()), "### Time")
+def test_times_stand_beside_the_papers_and_are_of_a_quiet_machine() -> None:
+    cells = [make_cell("annotation", "ws-mrf-sibp", annotate(0.4))]
+    assert "### Time" not in render_page(cells, (), ())
+    page = render_page((), cells, ())
+    rows = find_rows(page, "### Time")
     assert rows["ws-mrf-sibp"] == ["12.0", "3.4", "not run", "not run", "80 s an iteration", "200 ms"]
     assert rows["wlda"][-2:] == ["65 s an iteration", ""]
+    assert page.count("### Time") == 1  # of deep features
 
 
 def test_the_machine_is_told_and_only_pictures_that_are_there_are_shown() -> None:
-    page = render_page([make_cell("annotation", "wsvm", annotate(0.4))], {"queries-deep.svg"})
+    page = render_page([make_cell("annotation", "wsvm", annotate(0.4))], (), {"queries-deep.svg"})
     assert "Machine: abacus, 3 cores." in page
     assert "images/queries-deep.svg" in page
     assert "images/queries-classic.svg" not in page
@@ -114,7 +118,7 @@ def test_the_machine_is_told_and_only_pictures_that_are_there_are_shown() -> Non
 
 def test_imagenet_stands_beside_the_paper_run_or_not() -> None:
     cells = [make_cell("annotation", "wsvm", annotate(0.4), attributes=25, collection="imagenet")]
-    rows = find_rows(render_page(cells, ()), "## ImageNet Attribute")
+    rows = find_rows(render_page(cells, (), ()), "## ImageNet Attribute")
     assert rows["wsvm"] == ["40.0", "46.3", "40.0", "41.1", "40.0", "37.5", "40.0", "32.4", "40.0", "37.7", "40.0", ""]
     assert rows["ssvm"][:2] == ["not run", "65.9"]
 
@@ -125,9 +129,9 @@ def test_every_method_of_the_paper_is_one_of_ours() -> None:
 
 
 def test_the_page_is_that_of_the_cells(repository: Path) -> None:
-    cells = read_cells(repository / "benchmarks/results/cells")
+    cells, quiet = (read_cells(repository / "benchmarks/results" / name) for name in ("cells", "quiet"))
     pictures = {path.name for path in (repository / "docs/images").iterdir()}
-    assert (repository / "docs/results.md").read_text() == render_page(cells, pictures), (
+    assert (repository / "docs/results.md").read_text() == render_page(cells, quiet, pictures), (
         "run benchmarks/results_page.py"
     )
     assert render_digest(cells) in (repository / "README.md").read_text(), "run benchmarks/results_page.py"

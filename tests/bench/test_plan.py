@@ -32,7 +32,7 @@ def test_ablations_are_methods_in_the_tables_they_bear_on() -> None:
         ("queries", 64),
         ("segmentation", 64),
     }
-    assert {cell.table for cell in cells if cell.fit.method == "no-likeness"} == {"segmentation"}
+    assert {cell.table for cell in cells if cell.fit.method == "no-traits"} == {"segmentation"}
 
 
 def test_what_is_asked_for_twice_is_made_once() -> None:
@@ -52,6 +52,7 @@ def test_a_wrong_word_names_the_right_ones() -> None:
         (Request("apascal", on="train"), "test, validation"),
         (Request("apascal", methods=("wsvn",)), "wsvm, miml"),
         (Request("apascal", methods=("../x:Y",)), "module:Class"),
+        (Request("apascal", ("outlines",), ("supervised",)), "supervised is in inductive, refined, segmentation"),
     ):
         with pytest.raises(InputError, match=remedy):
             plan_cells(request)

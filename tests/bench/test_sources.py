@@ -65,7 +65,7 @@ def test_void_of_a_mask_file_is_void(tmp_path: Path, demo: Path) -> None:
     source = read_rendered(demo / "photos", "photos")
     Image.fromarray(np.array([[0, 1], [2, 0]], np.uint8)).save(tmp_path / "mask.png")
     known = KnownPhoto(tmp_path / "a.jpg", (), (), mask=tmp_path / "mask.png")
-    labelled = source._replace(learn=(), judge=(known,), masks=source.masks._replace(void=0))
+    labelled = source._replace(learn=(), judge=(known,), void=0)
     (mask,) = pose(labelled, 0).judge.masks
     assert mask is not None
     assert mask.tolist() == [[VOID, 1], [2, VOID]]

@@ -45,7 +45,6 @@ def make_trial() -> Trial:
         Vocabulary(("a", "b"), ()),
         Sample(tuple(learn), Tags(tags, np.zeros((20, 0))), (none,) * 20, (mask,) * 20, (Path(),) * 20),
         Sample((judge,), Tags(tags[1:2], np.zeros((1, 0))), (none,), (mask,), (Path(),)),
-        background=False,
     )
 
 

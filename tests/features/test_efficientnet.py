@@ -18,7 +18,7 @@ STAGES = [  # repeats, kernel, stride, expansion, output channels: the table of 
     (4, 5, 2, 6, 192),
     (1, 3, 1, 6, 320),
 ]
-DATA = Path(os.environ.get("TAGSIGHT_DATA", Path(__file__).parents[3] / "shared/data"))
+DATA = Path(os.environ.get("TAGSIGHT_DATA", "no-data"))
 PHOTOS = DATA / "apascal/VOCdevkit/VOC2008/JPEGImages"
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views
-from tagsight.readout.locate import Scorers, find_candidates, join_candidates, locate_objects, part_in_two
+from tagsight.readout.locate import Candidates, Scorers, find_candidates, join_candidates, locate_objects, part_in_two
 from tagsight.readout.regions import Regions
 from tagsight.readout.regression import Linear
 from tagsight.readout.weights import Weights
@@ -73,6 +73,13 @@ def test_a_tagged_object_has_a_region_at_least_where_it_scores_best_itself() -> 
     cue = np.array([[9.0, -5.0], [8.0, -3.0], [-9.0, -7.0], [-9.0, -8.0]])
     both = np.concatenate([cue, cue])
     assert_array_equal(locate(both, both * 0, np.array([[1, 1], [1, 0]])), [1, 2, 0, 0, 1, 1, 0, 0])
+
+
+def test_an_object_that_wins_no_region_anywhere_has_the_one_it_claims() -> None:
+    """Object 3 of the first photo is not mistaken for the background of the second."""
+    score, which = np.array([5.0, 4, -5, 5, 4, -5]), np.array([1, 1, 1, 2, 2, 2], np.int32)
+    candidates = Candidates(score, which, np.array([[0, 1], [2, 3], [3, 2]], np.int32))
+    assert_array_equal(locate_objects(candidates, np.repeat([0, 1], 3), background=True), [1, 1, 3, 2, 2, 0])
 
 
 def test_the_cue_says_whether_a_region_is_an_object_but_not_which() -> None:

@@ -20,12 +20,12 @@ from sklearn.linear_model import LogisticRegression
 
 from tagsight.baselines.choice import score_left_out
 from tagsight.baselines.pooled import learn_space, stack_bags
-from tagsight.evaluation.masks import VOID, mean_iou
+from tagsight.baselines.region_truth import label_regions, overlap_regions
+from tagsight.evaluation.masks import VOID
 from tagsight.evaluation.method import Seen, Tags
 from tagsight.features.described import DescribedPhoto
 from tagsight.readout.learn import balance_labels
 from tagsight.readout.regression import Linear
-from tagsight.regions import resize_map
 from tagsight.types import Array, Floats, Ints
 
 PENALTIES = (0.3, 1.0, 3.0, 10.0)  # C
@@ -62,9 +62,7 @@ class MaskClassifier:
             scores = score_left_out(
                 lambda rows, rest: train(rows, penalty).score(X[rest]), truth, seed=seed, photos=photo
             )
-            confusion = np.zeros((n_labels, n_labels))
-            np.add.at(confusion, (label, scores.argmax(axis=1)), area)
-            return mean_iou(confusion)
+            return overlap_regions(label, scores.argmax(axis=1), area, n_labels)
 
         self._classifier = train(np.arange(len(X)), max(PENALTIES, key=overlap))
         return self
@@ -82,15 +80,6 @@ class MaskClassifier:
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
         """(B, K_a) zeros: masks teach no attribute."""
         return np.zeros((len(boxes), self._n_attributes))
-
-
-def label_regions(photo: DescribedPhoto, mask: Array, n_labels: int) -> Ints:
-    """(R,) the label most pixels of each region have; VOID where no pixel is labelled."""
-    regions = resize_map(photo.labels, photo.size)
-    known = mask != VOID
-    counts = np.zeros((len(photo.features), n_labels), np.int64)
-    np.add.at(counts, (regions[known], mask[known]), 1)
-    return np.where(counts.any(axis=1), counts.argmax(axis=1), VOID)
 
 
 def train_softmax(X: Array, label: Ints, weight: Floats, n_labels: int, penalty: float) -> Linear:

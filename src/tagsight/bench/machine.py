@@ -9,12 +9,13 @@ import numpy as np
 
 
 def describe_machine() -> dict[str, Any]:
-    """Processor, cores and versions; no name and no path."""
+    """Processor, cores, versions, and how many processes ran of late; no name and no path."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
     return {
         "cpu": model,
         "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "python": platform.python_version(),
         "numpy": np.__version__,
     }

@@ -2,7 +2,8 @@
 
 A method is a class that follows `evaluation.method.Method`, named by its place, `module:Class`, and made with
 `parameters`. One that is taught by more than tags takes it as its first argument: the `Instances` of each
-photo for boxes, its label map for masks. A class outside this table is benched by its place, with tags alone.
+photo for boxes, its label map for masks; one that is tuned also takes `masks`, None for photos without. A class outside
+this table is benched by its place, with tags alone.
 """
 
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ class Entry(NamedTuple):
     taught_by: Teacher = "tags"
     tables: frozenset[str] = WEAK_TABLES
     joint: bool = False  # attributes bear upon its outlines, so segmentation is tried with every attribute set
+    tuned: bool = False  # masks of training photos choose a threshold, as they chose the settings of ours
 
 
 OURS = "tagsight.bench.ours:StackedIBPMethod"
@@ -36,7 +38,7 @@ METHODS: dict[str, Entry] = {
     "miml": Entry("tagsight.baselines.miml:MimlBoost"),
     "wlda": Entry("tagsight.baselines.wlda:WeakLDA"),
     "wsdc": Entry("tagsight.baselines.wsdc:DualClustering"),
-    "activation": Entry("tagsight.baselines.activation:ClassActivation"),
+    "activation": Entry("tagsight.baselines.activation:ClassActivation", tuned=True),
     "tagsight": Entry(OURS, tables=WEAK_TABLES | SHARE_TABLES, joint=True),
     "ws-sibp": Entry(OURS, {**PRESETS["ws-sibp"], "readout": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True),
     "ws-mrf-sibp": Entry(
@@ -58,7 +60,7 @@ def _change_model(**parameters: Any) -> Entry:
 
 
 def _change_readers(**weights: float) -> Entry:
-    return Entry(OURS, {"weights": weights}, tables=frozenset({"segmentation"}), joint=True)
+    return Entry(OURS, {"weights": weights}, joint=True)
 
 
 MODEL_ABLATIONS: dict[str, Entry] = {
@@ -81,7 +83,7 @@ READER_ABLATIONS: dict[str, Entry] = {
     ),
     "no-model": _change_readers(model=0.0),
     "no-kinship": _change_readers(flow=0.0),
-    "no-traits": _change_readers(traits=0.0),
+    "no-traits": Entry(OURS, {"weights": {"traits": 0.0}}, tables=frozenset({"segmentation"}), joint=True),
     "no-likeness": _change_readers(likeness=0.0),
     "no-height": _change_readers(height=0.0),
     "no-doubt": _change_readers(doubt=0.0),
@@ -118,4 +120,5 @@ def make_method(name: str, entry: Entry, sample: Sample) -> Method:
         maker = getattr(import_module(module), attribute)
     except (ModuleNotFoundError, AttributeError) as problem:
         raise InputError(f"method {name!r} should be {entry.place}, which cannot be imported: {problem}") from problem
-    return maker(*truth, **entry.parameters)
+    tuning = {"masks": sample.masks} if entry.tuned else {}
+    return maker(*truth, **entry.parameters, **tuning)

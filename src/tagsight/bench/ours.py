@@ -80,4 +80,4 @@ class StackedIBPMethod:
 
 
 def _odds(probability: Floats) -> Floats:
-    return logit(np.clip(probability, 1e-300, 1 - 1e-12))  # regions that differ at all are told apart
+    return logit(np.clip(probability, 1e-300, 1 - 1e-12))  # finite, as the protocols ask

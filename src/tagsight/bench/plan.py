@@ -59,9 +59,16 @@ def plan_cells(request: Request) -> list[Cell]:
                     for size in sizes
                     for seed in range(request.n_seeds)
                 ]
+    if not cells:
+        raise InputError(_explain_nothing(request))
     return sorted(
         dict.fromkeys(cells), key=lambda cell: (cell.fit.part, cell.fit.attributes, cell.fit.method, cell.fit.seed)
     )
+
+
+def _explain_nothing(request: Request) -> str:
+    has = "; ".join(f"{method} is in {', '.join(sorted(find_entry(method).tables))}" for method in request.methods)
+    return f"none of these methods is in {' or '.join(request.tables)} ({has}): choose another method or table"
 
 
 def choose_sizes(entry: Entry, table: Table) -> tuple[int, ...]:

@@ -59,14 +59,15 @@ def _measure(fit: Fit, cells: list[Cell], trial: Trial, places: Places) -> Itera
     entry = find_entry(fit.method)
     method = make_method(fit.method, entry, trial.learn)
     start = time.perf_counter()
-    with threadpool_limits(1, user_api="blas"):  # which adds in another order with other threads
+    with _keep_order():
         method = method.fit(trial.learn.photos, trial.learn.tags, seed=fit.seed)
     fit_seconds = time.perf_counter() - start
     asks = any(cell.table == "queries" for cell in cells)
     queries = _ask(fit, trial, places) if asks else QueryLists((), ())
     candidate = Candidate(method, trial, queries, fit.seed)
     for cell in cells:
-        figures = COLLECTIONS[fit.collection].tables[cell.table].score(candidate)
+        with _keep_order():
+            figures = COLLECTIONS[fit.collection].tables[cell.table].score(candidate)
         look = candidate.look_seconds
         path = place_cell(places.output, cell)
         write_cell(
@@ -80,6 +81,11 @@ def _measure(fit: Fit, cells: list[Cell], trial: Trial, places: Places) -> Itera
             },
         )
         yield path
+
+
+def _keep_order() -> threadpool_limits:
+    """One thread of BLAS, which adds in another order with other threads."""
+    return threadpool_limits(1, user_api="blas")
 
 
 def _settle(cell: Cell, places: Places) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from tagsight.bench.sources.source import KnownPhoto, MaskKind, Source
+from tagsight.bench.sources.source import KnownPhoto, Source
 from tagsight.data.vocabulary import Vocabulary, tag_matrix
 from tagsight.errors import InputError
 from tagsight.evaluation.masks import VOID
@@ -36,7 +36,6 @@ class Trial(NamedTuple):
     vocabulary: Vocabulary
     learn: Sample
     judge: Sample
-    background: bool  # whether label 0 of a mask is a background to be found
 
 
 class DescribedSource(NamedTuple):
@@ -77,14 +76,13 @@ def pose_trial(described: DescribedSource, n_attributes: int) -> Trial:
     vocabulary = Vocabulary(source.vocabulary.objects, source.attribute_sets[n_attributes])
     return Trial(
         vocabulary,
-        _make_sample(source.learn, described.learn, vocabulary, source.masks),
-        _make_sample(source.judge, described.judge, vocabulary, source.masks),
-        source.masks.background,
+        _make_sample(source.learn, described.learn, vocabulary, source.void),
+        _make_sample(source.judge, described.judge, vocabulary, source.void),
     )
 
 
 def _make_sample(
-    known: Sequence[KnownPhoto], photos: tuple[DescribedPhoto, ...], vocabulary: Vocabulary, kind: MaskKind
+    known: Sequence[KnownPhoto], photos: tuple[DescribedPhoto, ...], vocabulary: Vocabulary, void: int
 ) -> Sample:
     tags = tag_matrix(known, vocabulary)
     n = len(vocabulary.objects)
@@ -92,7 +90,7 @@ def _make_sample(
         photos,
         Tags(tags[:, :n], tags[:, n:]),
         tuple(locate_instances(photo, vocabulary) for photo in known),
-        tuple(photo.mask and _read_mask(photo.mask, kind) for photo in known),
+        tuple(photo.mask and _read_mask(photo.mask, void) for photo in known),
         tuple(photo.path for photo in known),
     )
 
@@ -105,10 +103,10 @@ def locate_instances(photo: KnownPhoto, vocabulary: Vocabulary) -> Instances:
     return Instances(tags[:, :n].argmax(axis=1), boxes, tags[:, n:])
 
 
-def _read_mask(path: Path, kind: MaskKind) -> Array:
+def _read_mask(path: Path, void: int) -> Array:
     try:
         with Image.open(path) as image:
             mask = np.array(image)
     except OSError as error:
         raise InputError(f"the mask {str(path)!r} cannot be read: {error}") from error
-    return np.where(mask == kind.void, VOID, mask).astype(np.uint8)
+    return np.where(mask == void, VOID, mask).astype(np.uint8)

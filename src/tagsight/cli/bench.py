@@ -6,9 +6,11 @@ from typing import Annotated
 import typer
 
 from tagsight.bench.collections import COLLECTIONS
-from tagsight.bench.plan import Request
+from tagsight.bench.plan import ABLATION, Request
 from tagsight.bench.run import Places, run_bench
 from tagsight.cli.console import show_progress
+
+TABLES = ", ".join([*dict.fromkeys(table for one in COLLECTIONS.values() for table in one.tables), ABLATION])
 
 
 def run(
@@ -19,9 +21,12 @@ def run(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the cells.")] = Path(
         "benchmarks/results/cells"
     ),
-    table: Annotated[list[str] | None, typer.Option(help="A table to make; repeat for more; all if none.")] = None,
+    table: Annotated[
+        list[str] | None, typer.Option(help=f"One of {TABLES}; repeat for more; all but ablations if none.")
+    ] = None,
     methods: Annotated[
-        list[str] | None, typer.Option(help="A method, or module:Class; repeat for more; all if none.")
+        list[str] | None,
+        typer.Option(help="A method, or module:Class; repeat for more; all of the table if none."),
     ] = None,
     features: Annotated[str, typer.Option(help="deep or classic.")] = "deep",
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0, 1, ... of each method.")] = 3,

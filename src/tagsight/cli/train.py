@@ -36,11 +36,19 @@ def run(
     preset: Annotated[str | None, typer.Option(help="The paper's model alone: ws-sibp or ws-mrf-sibp.")] = None,
     features: Annotated[str, typer.Option(help="deep, classic, or the path of an ONNX backbone.")] = "deep",
     free: Annotated[int, typer.Option(min=0, help="Factors to discover beside the tags.")] = 20,
-    coupling: Annotated[float, typer.Option(min=0.0, help="Strength of the field between neighbours.")] = 1.0,
-    affinity: Annotated[float, typer.Option(min=0.0, help="Strength of the field within a region.")] = 1.0,
+    coupling: Annotated[
+        float | None, typer.Option(min=0.0, help="Strength of the field between neighbours; else 1, or the preset's.")
+    ] = None,
+    affinity: Annotated[
+        float | None, typer.Option(min=0.0, help="Strength of the field within a region; else 1, or the preset's.")
+    ] = None,
     centred: Annotated[
-        bool, typer.Option("--centred", help="Reward tags for sharing regions of a photo, not for being on more.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--centred/--no-centred",
+            help="Reward tags for sharing regions of a photo, not for being on more; else as the preset does.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
     device: Annotated[str, typer.Option(help="Where to describe and learn: cpu, cuda or cuda-bf16.")] = "cpu",
@@ -60,11 +68,15 @@ def run(
 ) -> None:
     """Learn from a folder of tagged photos what each tag looks like."""
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
-    options = TrainOptions(features, free, coupling, affinity, centred, regions, seed, workers, device)
-    options = options._replace(memory=read_size(memory) if memory else None, engine=engine, address=address)
+    options = TrainOptions(
+        features, free, n_regions=regions, seed=seed, n_workers=workers, device=device, engine=engine, address=address
+    )
+    options = options._replace(memory=read_size(memory) if memory else None)
     if preset is not None:
         check_choice(preset, "preset", tuple(PRESETS))
         options = options._replace(**PRESETS[preset], readout=False)
+    fields = {"coupling": coupling, "affinity": affinity, "centred": centred}
+    options = options._replace(**{name: value for name, value in fields.items() if value is not None})
     checkpoint = place_checkpoint(output)
     busy = f"another training is writing {str(output)!r}; wait for it, or choose another --output"
     with hold_lock(output.with_name(f"{output.name}.lock"), wait=False, busy=busy, remove=True):

@@ -75,8 +75,8 @@ def locate_objects(candidates: Candidates, photo: Array, *, background: bool) ->
         return which * 0
     cut = part_in_two(score[tagged]) if background else -np.inf
     labels = np.where(score > cut, which, np.int32(0))
-    n_labels = int(which.max()) + 1
     rows, objects = claims.T
+    n_labels = int(max(which.max(), objects.max())) + 1
     placed = np.unique(photo.astype(np.int64) * n_labels + labels)
     homeless = ~np.isin(photo[rows].astype(np.int64) * n_labels + objects, placed)
     labels[rows[homeless]] = objects[homeless]

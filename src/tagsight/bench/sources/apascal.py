@@ -6,7 +6,7 @@ rule), which only photos with captions can have.
 
 from pathlib import Path
 
-from tagsight.bench.sources.source import KnownBox, KnownPhoto, MaskKind, Source
+from tagsight.bench.sources.source import KnownBox, KnownPhoto, Source
 from tagsight.data.readers import open_collection
 from tagsight.data.readers.apascal import Instance, list_photos, mask_path, read_instances
 
@@ -24,7 +24,7 @@ def read_apascal(folder: Path, part: str) -> Source:
     vocabulary = open_collection(folder, format="apascal", split=learn, colours=True).vocabulary
     plain = open_collection(folder, format="apascal", split=learn).vocabulary.attributes
     sets = {len(names): names for names in ((), MATERIALS, plain, vocabulary.attributes)}
-    return Source(vocabulary, sets, _read_split(folder, learn), _read_split(folder, judge), MaskKind(255, True))
+    return Source(vocabulary, sets, _read_split(folder, learn), _read_split(folder, judge), 255)
 
 
 def _read_split(folder: Path, split: str) -> tuple[KnownPhoto, ...]:

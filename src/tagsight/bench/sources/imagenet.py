@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tagsight.bench.sources.source import KnownBox, KnownPhoto, MaskKind, Source
+from tagsight.bench.sources.source import KnownBox, KnownPhoto, Source
 from tagsight.data.collection import TaggedPhoto
 from tagsight.data.photo import read_size
 from tagsight.data.readers import open_collection
@@ -34,9 +34,7 @@ def read_imagenet(folder: Path, part: str) -> Source:
         for turn, photo in enumerate(of_synset):
             known[turn % 2].append(_know(photo, boxes[photo.path.stem]))
     attributes = collection.vocabulary.attributes
-    return Source(
-        collection.vocabulary, {len(attributes): attributes}, tuple(known[0]), tuple(known[1]), MaskKind(255, True)
-    )
+    return Source(collection.vocabulary, {len(attributes): attributes}, tuple(known[0]), tuple(known[1]), 255)
 
 
 def _know(photo: TaggedPhoto, box: Floats) -> KnownPhoto:

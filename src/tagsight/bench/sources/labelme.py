@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tagsight.bench.sources.source import KnownPhoto, MaskKind, Source
+from tagsight.bench.sources.source import KnownPhoto, Source
 from tagsight.data.readers import open_collection
 from tagsight.data.readers.labelme import mask_path
 
@@ -10,7 +10,7 @@ from tagsight.data.readers.labelme import mask_path
 def read_labelme(folder: Path, part: str) -> Source:
     """The photos; there is one part."""
     vocabulary = open_collection(folder, format="labelme", split="train").vocabulary
-    return Source(vocabulary, {0: ()}, _read_split(folder, "train"), _read_split(folder, "test"), MaskKind(0, False))
+    return Source(vocabulary, {0: ()}, _read_split(folder, "train"), _read_split(folder, "test"), 0)
 
 
 def _read_split(folder: Path, split: str) -> tuple[KnownPhoto, ...]:

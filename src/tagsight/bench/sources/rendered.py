@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tagsight.bench.sources.source import KnownBox, KnownPhoto, MaskKind, Source
+from tagsight.bench.sources.source import KnownBox, KnownPhoto, Source
 from tagsight.data.readers import open_collection
 from tagsight.data.synthetic import PhotoTruth, read_truth
 from tagsight.data.vocabulary import Vocabulary
@@ -26,7 +26,7 @@ def read_rendered(folder: Path, part: str) -> Source:
         {0: (), len(named): named},
         learn,
         tuple(photo for split, photo in known if split == "test"),
-        MaskKind(255, True),
+        255,
     )
 
 

@@ -29,13 +29,6 @@ class KnownPhoto(NamedTuple):
     mask: Path | None = None
 
 
-class MaskKind(NamedTuple):
-    """How mask files count: the value that is void, and whether 0 is a background to be found."""
-
-    void: int
-    background: bool
-
-
 class Source(NamedTuple):
     """Photos to learn from and photos to be judged on."""
 
@@ -43,7 +36,7 @@ class Source(NamedTuple):
     attribute_sets: dict[int, tuple[str, ...]]  # by size
     learn: tuple[KnownPhoto, ...]
     judge: tuple[KnownPhoto, ...]
-    masks: MaskKind
+    void: int  # in files of masks: the value of pixels that do not count
 
 
 def hold_out(source: Source) -> Source:

@@ -23,7 +23,7 @@ def read(path: Path, options: Options) -> Table:
     """Read the keywords of every photo under a folder."""
     if options.words is None:
         raise InputError(
-            "keywords do not tell nouns from adjectives: give a word list with lines such as 'horse,object'"
+            "keywords do not tell nouns from adjectives: give a word list (--words), a CSV with the columns word,kind"
         )
     wordlist = load_wordlist(options.words)
     listing = list_photos(path)
