@@ -35,10 +35,10 @@ class Shot(NamedTuple):
 
 
 SHOTS = [
-    Shot("search", f"/?q={QUERY}&threshold=0.1"),
+    Shot("search", f"/?q={QUERY}&threshold=0.5"),
     Shot("home", "/"),
-    Shot("search-dark", f"/?q={QUERY}&threshold=0.1", dark=True),
-    Shot("search-phone", f"/?q={QUERY}&threshold=0.1", PHONE),
+    Shot("search-dark", f"/?q={QUERY}&threshold=0.5", dark=True),
+    Shot("search-phone", f"/?q={QUERY}&threshold=0.5", PHONE),
     Shot("photo", "photo", region=True),
     Shot("photo-dark", "photo", dark=True, region=True),
     Shot("photo-phone", "photo", PHONE, region=True),

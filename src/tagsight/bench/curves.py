@@ -25,8 +25,8 @@ def draw_curves(board: Board, attributes: int) -> bytes | None:
                 axes.plot(RECALLS, precision, style, label=method)
         axes.set(title=kind, xlabel="recall", xlim=(0, 1), ylim=(0, 1))
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
     figure.axes[0].set_ylabel("precision")
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
     stream = BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "tagsight"}):  # the same cells, the same file
         figure.savefig(stream, format="svg", metadata={"Date": None})
