@@ -71,7 +71,7 @@ def take_all(folder: Path, upload: Path) -> None:
         for shot in SHOTS:
             place = f"/photos/{photo.photo}?q={QUERY}" if shot.address == "photo" else shot.address
             picture = take(shot, address + place, photo.matches[0].region, upload)
-            picture.quantize(96).save(PICTURES / f"{shot.name}.png", optimize=True)
+            picture.quantize(256, Image.Quantize.MAXCOVERAGE).save(PICTURES / f"{shot.name}.png", optimize=True)
             print(PICTURES / f"{shot.name}.png")
 
 
