@@ -46,6 +46,10 @@ def stopped(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             "coupling was 1.0 and is 0.4, affinity was 1.0 and is 2.0, centred was False and is True, "
             "readout was True and is False;",
         ),
+        (
+            ("--preset", "ws-mrf-sibp", "--coupling", 0.7, "--no-centred"),
+            "coupling was 1.0 and is 0.7, affinity was 1.0 and is 2.0, readout was True and is False;",
+        ),
         (("--centred",), "centred was False and is True;"),
         (("--memory", "2GB"), "memory was None and is 2000000000;"),
     ],

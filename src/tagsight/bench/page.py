@@ -30,7 +30,7 @@ tried](explanation/readers.md)).
 
 Vectors are projected to 256 numbers (MIML 128, w-LDA 64); `tagsight` alone also has a classifier of whole photos that
 sees all 2,224. On a half of the training photos, 1,024 numbers changed `wsvm` by 0.5 at most (GL 46.4 to 46.9); 512 and
-2,224 cost `supervised` 0.5 and 1.4 points of mIoU.
+2,224 cost `supervised` 0.5 and 1.4 points of mIoU (throw-away scripts).
 """
 
 PROTOCOLS = """## How it is measured
@@ -42,7 +42,7 @@ PROTOCOLS = """## How it is measured
   against the union over its instances; mean over attributes of the average precision.
 - In both, a method that describes an object as a whole is asked for that and not for its clearest region: `tagsight`
   does, the others do not; `by-region`, among the ablations, is `tagsight` without. On training photos, describing
-  objects as wholes gave `ssvm` up to 1.3 points of AP@t and cost it 1.1 or more of GN.
+  objects as wholes gave `ssvm` up to 1.3 points of AP@t and cost it 0.7 to 3.1 of GN (throw-away scripts).
 - **Given location (GL).** Every box; average precision and area under the ROC curve, means over attributes. 598 of
   the 6,355 test boxes have no attribute: they count as having none, here and in AP@t.
 - **Queries.** A photo scores the highest over its regions of P(object) P(attribute) ...; it is an answer if one

@@ -61,7 +61,7 @@ def describe_object(
 ) -> FoundObject:
     """A named object where it is clearest, among the regions mostly inside `box` if one is given."""
     if name not in model.vocabulary.objects:
-        known = ", ".join(model.vocabulary.objects)
+        known = ", ".join(model.vocabulary.objects) or "none"
         raise InputError(f"the model does not know the object {name!r}; it knows {known}")
     o = model.vocabulary.objects.index(name)
     allowed = None if box is None else regions_inside(photo, box)
