@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo pictures test check bench results lock clean
+.PHONY: setup demo pictures test test-matrix test-bytes test-interop check bench results lock clean
 
 setup: $(READY)
 
@@ -24,7 +24,23 @@ check: setup
 	$(BIN)/basedpyright --level error
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/python tests/clean_run.py
+
+# The demo and the suite as on other machines: BLAS threads and kernels, processor features, caches, home, terminal, locale.
+test-matrix: setup
+	$(BIN)/python -m tests.matrix
+
+# Its two cheapest variants, for the tests that compare bytes across threads, processes and engines.
+test-bytes: setup
+	$(BIN)/python -m tests.matrix "4 BLAS threads, 1 Numba thread" "BLAS for Haswell" -- tests/test_blas.py \
+		tests/cli/test_reproducible.py tests/cli/test_ray.py tests/features/test_extract.py tests/engine/test_resume.py \
+		-k "not killed"
+
+# Exports opened by the programs they are for, which are too heavy, or under licences that do not fit, to test with always.
+test-interop:
+	$(PYTHON) -m venv .venv-interop
+	.venv-interop/bin/pip install --quiet -e '.[dev]' datumaro label-studio-sdk labelme pyexiv2
+	.venv-interop/bin/pytest -m interop tests/export
 
 bench: setup
 	$(BIN)/python benchmarks/iteration.py
@@ -54,4 +70,4 @@ lock:
 		--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" -o requirements.lock
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv .venv-interop demo

@@ -1,8 +1,15 @@
-"""Clients that search while the index is being updated, then a long fuzzing of the API.
+"""Clients of a large index; clients that search while an index is being updated; a long fuzzing of the API.
 
-A rendered collection is indexed and served by `tagsight serve` in a process of its own. Clients ask as fast as they are
-answered, four times the API and once the page; every answer is checked. Meanwhile another process takes photos out of
-the collection, puts them back and indexes again, over and over.
+    python benchmarks/load.py [--sizes 5000 100000] [--sizes-only] [--scratch DIR]
+
+An index of made-up photos (`made_index`) of each size is served by `tagsight serve` in a process of its own. Clients
+ask as fast as they are answered: search pages, each with its outlines at the same time as a browser asks for them,
+photo pages, photos as JSON, photos like a photo and like a region. Any answer but 200 is an error. The result is in
+results/load_sizes.json.
+
+Then a rendered collection is indexed and served. Clients search, four times the API and once the page; every answer is
+checked. Meanwhile another process takes photos out of the collection, puts them back and indexes again, over and over.
+At last the API is fuzzed from its own description (results/load.json).
 """
 
 import argparse
@@ -10,13 +17,16 @@ import http.client
 import json
 import os
 import random
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
@@ -27,6 +37,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 from fuzz import fuzz_api
+from made_index import ATTRIBUTES, OBJECTS, REGIONS, make_index
 from record import write_result
 
 from tagsight.data.readers import open_collection
@@ -37,6 +48,10 @@ from tagsight.training import TrainOptions, train
 
 SERVE = "from tagsight.cli.main import main; main()"
 TAKEN = 10  # photos that go and come back at each update
+SIZES = (5_000, 100_000)
+OUTLINES = 6  # that a browser asks for at the same time
+# Requests of a client of a large index, and how often each is made among a hundred.
+SHARES = {"search": 30, "photo_page": 25, "photo_json": 20, "like": 15, "like_region": 10}
 
 
 class Answered(NamedTuple):
@@ -48,16 +63,24 @@ class Answered(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="photos of the made-up indexes")
+    parser.add_argument("--sizes-only", action="store_true", help="no updates and no fuzzing")
+    parser.add_argument("--scratch", type=Path, help="folder for the made-up indexes (2 GB at 100,000 photos)")
     parser.add_argument("--photos", type=int, default=200)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--examples", type=int, default=200, help="fuzzing requests of each mode for an operation")
     options = parser.parse_args()
+    if options.sizes:
+        rows = [measure_size(n, options.clients, options.seconds, options.scratch) for n in options.sizes]
+        write_result("load_sizes", {"clients": options.clients, "shares": SHARES, "sizes": rows})
+    if options.sizes_only:
+        return
     with TemporaryDirectory() as folder:
         os.environ["TAGSIGHT_CACHE"] = str(Path(folder) / "cache")
         photos, model, index = make_collection(Path(folder), options.photos)
-        with serve(index) as port:
+        with serve(index) as (port, _):
             load = search_under_updates(port, photos, model, index, options.clients, options.seconds)
             fuzzed = fuzz_api(f"http://127.0.0.1:{port}", n_examples=options.examples)
     statuses = {operation: {str(k): v for k, v in sorted(counts.items())} for operation, counts in fuzzed.items()}
@@ -86,16 +109,90 @@ def make_collection(folder: Path, n_photos: int) -> tuple[Path, Path, Path]:
     return photos, model, index
 
 
+def measure_size(n_photos: int, n_clients: int, seconds: float, scratch: Path | None) -> dict[str, Any]:
+    """What clients of an index of this size saw."""
+    with TemporaryDirectory(dir=scratch) as folder:
+        make_index(Path(folder), n_photos)
+        with serve(Path(folder)) as (port, server), ThreadPoolExecutor(n_clients) as pool:
+            end = time.monotonic() + seconds
+            clients = [pool.submit(browse, port, n_photos, end, seed) for seed in range(n_clients)]
+            every = [one for client in clients for one in client.result()]
+            memory = Path(f"/proc/{server}/status").read_text().splitlines()
+    times: dict[str, list[float]] = defaultdict(list)
+    for kind, answered in every:
+        times[kind].append(answered.seconds)
+    errors = [answered.error for _, answered in every if answered.error]
+    return {
+        "photos": n_photos,
+        "seconds": seconds,
+        "requests": len(every),
+        "requests_per_second": round(len(every) / seconds, 1),
+        "errors": len(errors),
+        "first_errors": sorted(set(errors))[:5],
+        "ms": {kind: {"requests": len(some), **summarise(some)} for kind, some in sorted(times.items())},
+        "server_peak_memory_mb": next(int(line.split()[1]) // 1000 for line in memory if line.startswith("VmHWM")),
+    }
+
+
+def browse(port: int, n_photos: int, end: float, seed: int) -> list[tuple[str, Answered]]:
+    """One client of a large index."""
+    rng = random.Random(seed)
+    answered: list[tuple[str, Answered]] = []
+    with ThreadPoolExecutor(OUTLINES) as pool:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        while time.monotonic() < end:
+            (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
+            photo, region = rng.randrange(n_photos), rng.randrange(REGIONS)
+            query = urlencode({"q": f"attribute{rng.randrange(ATTRIBUTES)} object{rng.randrange(OBJECTS)}"})
+            path = {
+                "search": f"/?{query}",
+                "photo_page": f"/photos/{photo}?{query}",
+                "photo_json": f"/api/photos/{photo}",
+                "like": f"/api/photos/{photo}/like",
+                "like_region": f"/api/photos/{photo}/like?region={region}",
+            }[kind]
+            answer, content = request(connection, path)
+            answered.append((kind, answer))
+            if kind == "search" and answer.error is None:
+                outlines = re.findall(r'src="(/api/photos/\d+/outline[^"]+)"', content.decode())
+                answered += [("outline", one) for one in pool.map(lambda path: request_once(port, path), outlines)]
+        connection.close()
+    return answered
+
+
+def request_once(port: int, path: str) -> Answered:
+    """A request on a connection of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    answered, _ = request(connection, path.replace("&amp;", "&"))
+    connection.close()
+    return answered
+
+
+def request(connection: http.client.HTTPConnection, path: str) -> tuple[Answered, bytes]:
+    """A request and the content of its answer."""
+    begin = time.perf_counter()
+    content = b""
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        content = response.read()
+        error = None if response.status == 200 else f"{response.status}: {content[:200]!r}"
+    except (OSError, http.client.HTTPException) as problem:
+        error = f"{type(problem).__name__}: {problem}"
+        connection.close()
+    return Answered(time.perf_counter() - begin, not path.startswith("/api/"), error), content
+
+
 @contextmanager
-def serve(index: Path) -> Iterator[int]:
-    """A server's port."""
+def serve(index: Path) -> Iterator[tuple[int, int]]:
+    """A server's port and process number."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     server = subprocess.Popen([sys.executable, "-c", SERVE, "serve", str(index), "--port", str(port)])
     try:
         while not ask(port, "/api/words", tries=200):
             time.sleep(0.1)
-        yield port
+        yield port, server.pid
     finally:
         server.terminate()
         server.wait()
@@ -171,20 +268,10 @@ def search(
         threshold = rng.choice([0.0, 0.1, 0.5])
         page = rng.random() < 0.2
         path = f"{'/' if page else '/api/search'}?{urlencode({'q': query, 'threshold': threshold})}"
-        begin = time.perf_counter()
-        try:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            content = response.read()
-            error = None if response.status == 200 else f"{response.status}: {content[:200]!r}"
-        except (OSError, http.client.HTTPException) as problem:
-            error = f"{type(problem).__name__}: {problem}"
-            connection.close()
-            content = b""
-        seconds = time.perf_counter() - begin
-        if error is None and not page:
-            error = check(json.loads(content), threshold)
-        answered.append(Answered(seconds, page, error))
+        answer, content = request(connection, path)
+        if answer.error is None and not page:
+            answer = answer._replace(error=check(json.loads(content), threshold))
+        answered.append(answer)
     connection.close()
 
 

@@ -1,11 +1,51 @@
+import gc
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import hypothesis
 import pytest
 
 from tagsight.data.planted import Planted, draw_appearance, draw_planted
 
 N_OBJECTS, N_ATTRIBUTES, N_FREE = 2, 3, 2
+
+hypothesis.settings.register_profile("untimed", deadline=None)  # a slow machine is not a failure
+hypothesis.settings.load_profile("untimed")
+
+
+def pytest_unconfigure() -> None:
+    """Take Hypothesis's callback off the garbage collector.
+
+    It is a Python function and keeps modules alive past the collector's last run; DuckDB reports its own as a leak.
+    """
+    gc.callbacks.clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache() -> Iterator[None]:
+    """A cache of this run alone, also for the processes it starts: nothing of the user's helps or is touched."""
+    with TemporaryDirectory(prefix="tagsight-tests-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGSIGHT_CACHE", folder)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heeded_signals() -> Iterator[None]:
+    """Signals as at a prompt: `nohup` and a shell's background jobs ignore some, and so would the processes started."""
+    usual = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
+    ignored = [number for number in usual if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, usual[number])
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,11 @@ PACKAGE = Path(tagsight.__file__).parent
 
 # Each layer may import those before it; a file of the root counts under its own name, and one of a folder may too.
 LAYERS = [
-    {"types", "errors", "kernels", "presets", "progress"},
-    {"numerics", "files", "calibration", "locks", "memory", "stopping"},
+    {"types", "blas", "errors", "presets", "progress"},
+    {"stopping"},
+    {"kernels", "locks", "workers"},
+    {"numerics", "files", "calibration", "memory"},
+    {"storage.outputs"},
     {"data", "model"},
     {"regions", "validation", "storage"},
     {"features", "engine"},
@@ -23,7 +26,7 @@ LAYERS = [
     {"photo_runs", "spots"},
     {"course"},
     {"held_out"},
-    {"exemplars", "fitting", "storage.model_file", "tasks"},
+    {"exemplars", "fitting", "storage.model_checks", "storage.model_file", "tasks"},
     {"training", "evaluation", "pictures"},
     {"index", "export", "baselines"},
     {"web"},

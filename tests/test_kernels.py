@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 from tagsight import kernels
+from tests.flips import flip_bits
 
 HELPER = """
 from tagsight.kernels import kernel
@@ -81,6 +82,23 @@ def test_what_is_cached_is_used_again(tmp_path: Path, monkeypatch: pytest.Monkey
         caller = _import_anew("stamped_caller").caller
         assert caller() == 3
         assert sum(caller.stats.cache_hits.values()) == hits
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_a_damaged_entry_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "stamped_helper.py").write_text(HELPER.format(value=4))
+    (tmp_path / "stamped_caller.py").write_text(CALLER)
+    first = _import_anew("stamped_caller").caller
+    assert first() == 4
+    (entry,) = Path(first.stats.cache_path).glob(f"stamped_caller.caller-*{suffix}")
+    whole = entry.read_bytes()
+    for damaged in (b"", whole[:20], whole[: len(whole) // 2], *flip_bits(whole, 10)):
+        entry.write_bytes(damaged)
+        for hits in (0, 1):
+            caller = _import_anew("stamped_caller").caller
+            assert caller() == 4
+            assert sum(caller.stats.cache_hits.values()) == hits
 
 
 def _import_anew(name: str) -> ModuleType:

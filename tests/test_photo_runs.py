@@ -14,6 +14,7 @@ from tagsight.memory import leave_room, measure_resident, read_size, write_size
 from tagsight.photo_runs import Chosen, Run, StoredRuns, plan_length
 from tagsight.spots import find_spots, merge_spots
 from tests.baselines.planted import World, draw_world
+from tests.flips import flip_bits
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,18 @@ def test_runs_hold_all_photos_once_and_are_not_made_again(world: World, tmp_path
     assert_runs(found, whole.X)
 
 
+@pytest.mark.parametrize("name", ["1.npy", "1.graph"])
+def test_a_damaged_run_is_made_again(world: World, tmp_path: Path, name: str) -> None:
+    photos = world.photos
+    space = fitting._learn_space(fitting._Lot(photos, sizes_of(photos), world.tags), FitOptions())
+    StoredRuns(photos, sizes_of(photos), space, tmp_path, 64)
+    whole = (tmp_path / name).read_bytes()
+    for damaged in (*flip_bits(whole, 3), whole[:-5], None):
+        (tmp_path / name).unlink() if damaged is None else (tmp_path / name).write_bytes(damaged)
+        StoredRuns(photos, sizes_of(photos), space, tmp_path, 64)
+        assert (tmp_path / name).read_bytes() == whole
+
+
 def sizes_of(photos: list[DescribedPhoto]) -> np.ndarray:
     return np.array([len(photo.features) for photo in photos])
 
@@ -106,7 +119,7 @@ def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
     assert read_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "2", "GB", "-1GB", "2 gallons", "1e3MB"])
+@pytest.mark.parametrize("text", ["", "2", "GB", "-1GB", "2 gallons", "1e3MB", "9" * 400 + "GB"])
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="memory must be a size such as 2GB"):
         read_size(text)

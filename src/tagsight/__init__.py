@@ -1,5 +1,6 @@
 """Learn what each noun and adjective looks like from photos with tags alone."""
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from tagsight.errors import InputError, TagsightError
@@ -8,6 +9,10 @@ if TYPE_CHECKING:
     from tagsight.estimator import StackedIBP
 
 __all__ = ["InputError", "StackedIBP", "TagsightError"]
+
+# Nothing about a user's photos leaves the machine. onnxruntime sends events unless this is set before its import; its
+# own call to switch them off comes too late.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 def __getattr__(name: str) -> Any:

@@ -8,12 +8,14 @@ from tagsight.engine.inference import Learned, NewPhotos, infer_photos
 from tagsight.features.codebook import Projection
 from tagsight.photo_runs import PhotoRuns, Run, RunRows, Space, standardise_blocks
 from tagsight.readout.regions import Regions
+from tagsight.stopping import check_stop
 from tagsight.types import Array
 
 
 def look_through(runs: PhotoRuns, learned: Learned, allowed: Array) -> Iterator[tuple[Run, Array]]:
     """Each run with its log-odds (n, K) where photos allow the factors `allowed` (I, K)."""
     for run in runs:
+        check_stop()
         yield run, infer_photos(learned, NewPhotos(*run.stacked, allowed[run.here])).log_odds
 
 

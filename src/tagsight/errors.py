@@ -2,8 +2,11 @@
 
 TagsightError
 ├── InputError (also a ValueError)   a value from outside does not fit: says which, and what would
-│   └── UnreadablePhotoError         a file that cannot be read as a photo: names it and the reason
+│   ├── UnreadablePhotoError         a file that cannot be read as a photo: names it and the reason
+│   └── WriteError (also an OSError) a file that cannot be written: names it and the reason
 └── StoppedError                     a signal asked to stop, and what was done is kept
+
+TagsightWarning is not an error: the work goes on.
 """
 
 import os
@@ -33,12 +36,31 @@ class UnreadablePhotoError(InputError):
         return f"{os.fspath(self.path)!r} cannot be read as a photo: {self.reason}"
 
 
-class StoppedError(TagsightError):
-    """A signal asked to stop, and what was done is kept."""
+class WriteError(InputError, OSError):
+    """A file cannot be written."""
 
-    def __init__(self, signal: int):
-        super().__init__(signal)
-        self.signal = signal
+    def __init__(self, path: str | os.PathLike[str], reason: str, remedy: str):
+        super().__init__(path, reason, remedy)
+        self.path = path
+        self.reason = reason
+        self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"stopped by {Signals(self.signal).name}; the same command with --resume goes on from here"
+        return f"cannot write {os.fspath(self.path)!r}: {self.reason}; {self.remedy}"
+
+
+class StoppedError(TagsightError):
+    """A signal asked to stop, and what was done is kept; `advice` says how to go on."""
+
+    def __init__(self, signal: int, advice: str = ""):
+        super().__init__(signal, advice)
+        self.signal = signal
+        self.advice = advice
+
+    def __str__(self) -> str:
+        stopped = f"stopped by {Signals(self.signal).name}"
+        return f"{stopped}; {self.advice}" if self.advice else stopped
+
+
+class TagsightWarning(UserWarning):
+    """Something that does not stop the work, and that the user should know; commands print it as one sentence."""

@@ -21,6 +21,7 @@ from tagsight.model.local_step import add_squares
 from tagsight.model.photo_sticks import expect_weights
 from tagsight.model.pruning import report_free_usage
 from tagsight.model.settings import (
+    MAX_FREE,
     STICK_ORDERS,
     STICK_SPANS,
     STICKS,
@@ -32,6 +33,7 @@ from tagsight.model.start import STARTS
 from tagsight.presets import PRESETS
 from tagsight.types import Array, Ints
 from tagsight.validation import (
+    check_between,
     check_choice,
     check_edges,
     check_features,
@@ -239,6 +241,7 @@ class StackedIBP(BaseEstimator):
         factors = Factors(self.n_objects, self.n_attributes, self.n_free)
         if min(factors) < 0 or factors.total == 0:
             raise InputError(f"n_objects, n_attributes, n_free must be 0 or more and not all 0, got {tuple(factors)}")
+        check_between(self.n_free, "n_free", 0, MAX_FREE)
         for name in ("coupling", "affinity", "tol", "seed"):
             check_least(getattr(self, name), name, 0)
         for name in ("passes", "max_sweeps", "n_batches"):

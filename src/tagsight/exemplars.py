@@ -9,6 +9,7 @@ import numpy as np
 from tagsight.data.photo import read_photo
 from tagsight.features.described import DescribedPhoto
 from tagsight.spots import Spots
+from tagsight.stopping import check_stop
 from tagsight.trained import Exemplar
 from tagsight.types import Array
 
@@ -22,10 +23,10 @@ def pick_exemplars(
 ) -> tuple[tuple[Exemplar, ...], ...]:
     """Pictures of the strongest regions of each factor."""
     wanted = sorted({spot[:2] for factor in spots for spot in factor})
-    pictures = {
-        (photo, region): draw_region(read_photo(paths[photo]).pixels, photos[photo].labels == region)
-        for photo, region in wanted
-    }
+    pictures: dict[tuple[int, int], bytes] = {}
+    for photo, region in wanted:
+        check_stop()
+        pictures[photo, region] = draw_region(read_photo(paths[photo]).pixels, photos[photo].labels == region)
     return tuple(tuple(Exemplar(spot.score, pictures[spot[:2]]) for spot in factor) for factor in spots)
 
 

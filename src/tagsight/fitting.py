@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from tagsight.blas import one_blas_thread
 from tagsight.calibration import Calibration
 from tagsight.course import PhotoCourse, look_through
 from tagsight.data.vocabulary import Tags
@@ -114,6 +114,7 @@ class _Desk(NamedTuple):
                 shutil.rmtree(self.folder / name)
 
 
+@one_blas_thread()
 def fit_photos(
     photos: Sequence[DescribedPhoto],
     tags: Tags,
@@ -128,8 +129,6 @@ def fit_photos(
     """
     options = options or FitOptions()
     with ExitStack() as stack:
-        # BLAS adds in another order with other threads, and a fit takes small differences far.
-        stack.enter_context(threadpool_limits(1, user_api="blas"))
         folder = None
         if options.memory is not None:
             check_budget(options)

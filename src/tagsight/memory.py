@@ -9,11 +9,13 @@ from tagsight.errors import InputError
 
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
+LONGEST = 30  # digits of a size
+
 
 def read_size(text: str) -> int:
     """Bytes that a size such as 2GB, 1.5GiB or 800MB stands for."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", text)
-    if match is None or match[2].upper() not in UNITS:
+    if match is None or match[2].upper() not in UNITS or len(match[1]) > LONGEST:
         raise InputError(f"memory must be a size such as 2GB, 800MB or 1.5GiB, got {text!r}")
     return int(float(match[1]) * UNITS[match[2].upper()])
 

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, overload
 
 import numpy as np
-from safetensors import safe_open
-from safetensors.numpy import save
+from safetensors import SafetensorError
 
 from tagsight.engine.devices import Where
 from tagsight.engine.learn import Lesson, learn, learn_stored
 from tagsight.features.codebook import Projection, project
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.views import Views
-from tagsight.files import write_atomically
 from tagsight.memory import leave_room
 from tagsight.model.fit import Fit
 from tagsight.model.layout import Edges, Shard, lay_out
@@ -26,8 +24,9 @@ from tagsight.model.local_step import BLOCK, add_squares
 from tagsight.model.renew import SAMPLE
 from tagsight.model.settings import plan_sticks
 from tagsight.storage.checkpoint import FitCheckpoint
-from tagsight.storage.shard_file import FeatureFile, load_features_into, save_features, save_shard
+from tagsight.storage.shard_file import FeatureFile, is_intact, load_features_into, save_features, save_shard
 from tagsight.storage.stored_shards import StoredShards
+from tagsight.storage.tensor_file import load_tensors, read_tensors, save_tensors
 from tagsight.trained import Stacked, embed, stack_photos
 from tagsight.types import Array, Floats, Ints
 
@@ -98,7 +97,7 @@ class HeldRuns:
 
 
 class StoredRuns:
-    """Photos in runs of `length` (a multiple of ALIGN) on disk in `folder`; those there already are not made again."""
+    """Photos in runs of `length` (a multiple of ALIGN) on disk in `folder`; intact ones there are not made again."""
 
     def __init__(self, photos: Sequence[DescribedPhoto], sizes: Ints, space: Space, folder: Path, length: int):
         self.shelf: Path | None = folder
@@ -108,7 +107,7 @@ class StoredRuns:
         most = max(int(sizes[here].sum()) for here in self._runs)
         self._buffer = np.empty(4 * most * space.length, np.uint8)
         for r, here in enumerate(self._runs):
-            if not self._graph(r).exists():
+            if not self._is_stored(r):
                 self._store(r, photos[here], sizes[here], space)
 
     def __iter__(self) -> Iterator[Run]:
@@ -142,12 +141,20 @@ class StoredRuns:
             first += len(photo.features)
         features = save_features(X, self._features(r))
         graph = {"sizes": sizes, "pairs": np.concatenate(pairs), "weight": np.concatenate(weights)}
-        write_atomically(self._graph(r), save(graph, {"sha256": features.sha256}))
+        save_tensors(self._graph(r), {"features": features.sha256}, graph)
+
+    def _is_stored(self, r: int) -> bool:
+        """Whether both files of the run are as they were written; those of a killed or damaged run are not."""
+        try:
+            header, _, intact = read_tensors(self._graph(r))
+        except (OSError, SafetensorError):
+            return False
+        return intact and header is not None and is_intact(FeatureFile(self._features(r), header["features"]))
 
     def _load(self, r: int) -> tuple[Stacked, FeatureFile]:
-        with safe_open(self._graph(r), framework="np") as file:
-            sizes, pairs, weight = (file.get_tensor(name) for name in ("sizes", "pairs", "weight"))
-            features = FeatureFile(self._features(r), file.metadata()["sha256"])
+        header, graph = load_tensors(self._graph(r))
+        sizes, pairs, weight = (graph[name] for name in ("sizes", "pairs", "weight"))
+        features = FeatureFile(self._features(r), header["features"])
         X = load_features_into(features.path, self._buffer)
         return Stacked(X, np.repeat(np.arange(len(sizes)), sizes), Edges(pairs, weight)), features
 

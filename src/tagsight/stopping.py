@@ -1,50 +1,104 @@
-"""Ctrl-C and SIGTERM: at once where nothing is lost, else when the work at hand can be kept."""
+"""Ctrl-C, SIGTERM and SIGHUP: a signal sets a flag, and the work checks it where nothing is lost.
 
+A handler never raises. Python calls it wherever the main thread happens to be, and an exception from inside a callback
+of a compiled library is dropped there: llvmlite then links an empty module in place of a cached kernel, and calling
+that kernel crashes the process.
+"""
+
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 from tagsight.errors import StoppedError
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+POLL = 0.2  # seconds after which a wait checks for a signal
+SHOW_CURSOR = b"\x1b[?25h"  # a progress bar hides it
 
 
 class Stop:
-    """Whether someone asked to stop."""
+    """Whether this process was asked to stop, and the advice that goes with the answer."""
 
     def __init__(self) -> None:
         self.asked: int | None = None  # the signal
-        self._waits = False
-
-    @contextmanager
-    def after_sweep(self) -> Iterator[None]:
-        """A first signal waits for `check`; who sends a second does not want to wait."""
-        self._waits = True
-        try:
-            yield
-        finally:
-            self._waits = False
+        self.advice = ""  # how to go on after a stop
+        self.heeded = False  # whether signals set the flag
 
     def check(self) -> None:
-        """Raise StoppedError if someone asked."""
+        """Raise StoppedError if a signal came."""
         if self.asked is not None:
-            raise StoppedError(self.asked)
+            raise StoppedError(self.asked, self.advice)
 
     def receive(self, number: int, frame: FrameType | None = None) -> None:
-        """Take notice of a signal."""
-        insists, self.asked = self.asked is not None, number
-        if insists or not self._waits:
-            raise StoppedError(number)
+        """Handle a signal: the first sets the flag, a second ends the process at once.
+
+        Files appear whole or not at all and worker processes end with this one, so nothing has to be cleaned up.
+        """
+        if self.asked is not None:
+            _end_process(StoppedError(number, self.advice))
+        self.asked = number
+
+
+STOP = Stop()  # the signals of this process
+
+
+def check_stop() -> None:
+    """Raise StoppedError if a signal asked this process to stop."""
+    STOP.check()
+
+
+def install_handlers(advice: str) -> None:
+    """Let signals set the flag from now on; those that the parent process told us to ignore stay ignored."""
+    STOP.advice, STOP.heeded = advice, True
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, STOP.receive)
 
 
 @contextmanager
-def heed_signals() -> Iterator[Stop]:
-    """What knows of signals while the block runs; in the main thread only, as Python wants it."""
-    stop = Stop()
-    before = {number: signal.signal(number, stop.receive) for number in SIGNALS}
+def heed_signals(advice: str = "") -> Iterator[Stop]:
+    """Let signals set the flag within the block, for a script of your own; in the main thread, as Python requires."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    install_handlers(advice)
     try:
-        yield stop
+        yield STOP
     finally:
+        STOP.__init__()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def ignore_signals() -> None:
+    """Ignore signals from now on: the work is done, and the process is about to end with its own exit code."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def defer_interrupt() -> Iterator[None]:
+    """Deliver a SIGINT that comes within the block after it: for code that drops exceptions, such as a C callback."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+        yield
+        return
+    received: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if received:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _end_process(error: StoppedError) -> NoReturn:
+    """End this process now, after one sentence on standard error; worker processes notice and end too."""
+    ignore_signals()
+    start = b"\n" + SHOW_CURSOR if os.isatty(2) else b""
+    try:
+        os.write(2, start + f"tagsight: {error}\n".encode())
+    finally:  # nobody may be reading
+        os._exit(128 + error.signal)

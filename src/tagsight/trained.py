@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.special import softmax
 
+from tagsight.blas import one_blas_thread
 from tagsight.calibration import Calibration
 from tagsight.data.vocabulary import Tags, Vocabulary
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
@@ -38,6 +39,7 @@ class Training(NamedTuple):
     n_photos: int
     seed: int
     bound: tuple[float, ...]  # after each sweep
+    version: str | None = None  # of tagsight; None: not recorded
 
 
 class TrainedModel(NamedTuple):
@@ -113,6 +115,7 @@ class Sight(Protocol):
         ...
 
 
+@one_blas_thread()
 def look_at(
     model: Sight, photos: Sequence[DescribedPhoto], allowed: Tags | None = None, *, together: bool = False
 ) -> list[RegionPosterior]:

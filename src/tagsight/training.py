@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,16 +17,21 @@ from tagsight.engine.devices import check_device, check_engine, open_engine
 from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.exemplars import pick_exemplars
 from tagsight.features.classic import choose_photos, learn_codebook
-from tagsight.features.described import N_REGIONS
-from tagsight.features.describer import Recipe
+from tagsight.features.described import MAX_REGIONS, N_REGIONS
+from tagsight.features.describer import Recipe, pin_recipe
 from tagsight.features.extract import Extraction, Spread, extract
 from tagsight.fitting import FitOptions, check_budget, fit_photos
+from tagsight.model.settings import MAX_FREE
 from tagsight.progress import Report, stay_silent
 from tagsight.regions import segment_photo
-from tagsight.stopping import Stop
+from tagsight.stopping import Stop, check_stop
 from tagsight.storage.checkpoint import Identity, open_checkpoint
 from tagsight.trained import TrainedModel, Training
 from tagsight.types import Array
+from tagsight.validation import MAX_WORKERS, check_between
+
+MAX_SEED = 2**32 - 1  # of scikit-learn's generators
+MAX_STRENGTH = 1e6  # of either field
 
 
 class TrainOptions(NamedTuple):
@@ -82,11 +88,25 @@ def train(
     collection: Collection, options: TrainOptions, report: Report = stay_silent, keeping: Keeping | None = None
 ) -> Outcome:
     """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
+    check_options(options)
+    if not any(photo.objects or photo.attributes for photo in collection.photos):
+        raise InputError(f"no photo of {collection.name!r} has a tag, so no word can be learned: add tags")
     check_device(options.device)  # now, not after an hour of describing photos
     check_engine(options.engine, options.device)
     check_budget(options.fit_options)
     with open_engine(options.engine, options.address) as spread:
         return _train(collection, options, report, keeping, spread)
+
+
+def check_options(options: TrainOptions) -> None:
+    """Raise InputError for a number that no training can be done with."""
+    check_between(options.n_free, "the number of free factors", 0, MAX_FREE)
+    check_between(options.n_regions, "the number of regions", 1, MAX_REGIONS)
+    check_between(options.coupling, "coupling", 0, MAX_STRENGTH)
+    check_between(options.affinity, "affinity", 0, MAX_STRENGTH)
+    check_between(options.seed, "seed", 0, MAX_SEED)
+    if options.n_workers is not None:
+        check_between(options.n_workers, "the number of workers", 1, MAX_WORKERS)
 
 
 def _train(
@@ -109,7 +129,7 @@ def _train(
         fitted = fit_photos(photos, tags, options.fit_options, report, checkpoint)
     with clock.stage("examples"):
         exemplars = pick_exemplars(fitted.spots, extraction.photos, photos)
-    training = Training(len(photos), options.seed, fitted.bound)
+    training = Training(len(photos), options.seed, fitted.bound, metadata.version("tagsight"))
     return Outcome(
         TrainedModel(
             collection.vocabulary,
@@ -162,12 +182,13 @@ class _Clock:
 def make_recipe(collection: Collection, options: TrainOptions, report: Report) -> Recipe:
     """How to describe photos; classic features learn their codebook from the collection first."""
     if options.features != "classic":
-        return Recipe(options.features)
+        return pin_recipe(Recipe(options.features))
     pick = choose_photos(len(collection.photos), seed=options.seed)
     paths = [collection.photos[i].path for i in pick]
 
     def read() -> Iterator[tuple[Array, Array]]:
         for number, path in enumerate(paths):
+            check_stop()
             report("learning the codebook", number, len(paths))
             try:
                 pixels = read_photo(path).pixels
@@ -175,7 +196,7 @@ def make_recipe(collection: Collection, options: TrainOptions, report: Report) -
                 continue  # reported by the extraction, which meets it too
             yield pixels, segment_photo(pixels, options.n_regions).labels
 
-    return Recipe("classic", learn_codebook(read(), seed=options.seed))
+    return pin_recipe(Recipe("classic", learn_codebook(read(), seed=options.seed)))
 
 
 def _describe(

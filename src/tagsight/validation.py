@@ -6,6 +6,7 @@ from tagsight.errors import InputError
 from tagsight.model.layout import Edges
 from tagsight.types import Array, Ints
 
+MAX_WORKERS = 1024  # processes or actors
 CHUNK = 4096  # rows; keeps the check's memory small beside memory-mapped features
 
 
@@ -19,6 +20,12 @@ def check_least(value: float, name: str, least: float) -> None:
     """A number that is not below `least`."""
     if not value >= least:
         raise InputError(f"{name} must be {least} or more, got {value!r}")
+
+
+def check_between(value: float, name: str, least: float, most: float) -> None:
+    """A number in a range."""
+    if not least <= value <= most:
+        raise InputError(f"{name} must lie between {least} and {most}, got {value!r}")
 
 
 def check_features(X: Array) -> Array:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tagsight.bench.cells import read_cells
 from tagsight.bench.sources.imagenet import read_imagenet
-from tagsight.cli.main import make_app
+from tagsight.cli.app import make_app
 from tagsight.data.synthetic import PhotoTruth, read_truth
 from tagsight.errors import InputError
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tagsight.bench.cells import read_cells, write_cell
-from tagsight.cli.main import make_app
+from tagsight.cli.app import make_app
 from tagsight.data.synthetic import read_truth
 from tagsight.errors import InputError
 

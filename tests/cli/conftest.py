@@ -1,14 +1,13 @@
 """A small rendered collection and a model trained on it through the command line."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from tagsight.cli.main import make_app
+from tagsight.cli.app import make_app
 from tagsight.data.synthetic import render_collection
 
 
@@ -25,16 +24,9 @@ def call(*arguments: object) -> Result:
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache of the tests' own, also for the processes they start."""
-    folder = tmp_path_factory.mktemp("cache")
-    before = os.environ.get("TAGSIGHT_CACHE")
-    os.environ["TAGSIGHT_CACHE"] = str(folder)
-    yield folder
-    if before is None:
-        del os.environ["TAGSIGHT_CACHE"]
-    else:
-        os.environ["TAGSIGHT_CACHE"] = before
+def cache(own_cache: None) -> Path:
+    """The cache of this run."""
+    return Path(os.environ["TAGSIGHT_CACHE"])
 
 
 @pytest.fixture(scope="session")

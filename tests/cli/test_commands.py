@@ -1,12 +1,14 @@
 """Every command, on a small rendered collection."""
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from tagsight.cli.app import COMMANDS
 from tagsight.storage.model_file import load_model
 
 from .conftest import Trained, call
@@ -74,6 +76,51 @@ def test_segment_writes_palette_masks_and_overlays(trained: Trained, tmp_path: P
             assert overlay.height > 240
 
 
+def test_masks_of_equally_named_photos_have_names_of_their_own(trained: Trained, tmp_path: Path) -> None:
+    for name in ("a/x.jpg", "b/x.jpg", "c/x.jpg", "c/sub/x.jpg", "c/x.png", "c/y.jpg"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(unseen(trained)[0].read_bytes())
+    named = (tmp_path / "a/x.jpg", tmp_path / "b/x.jpg")
+    for images, expected in (
+        (named, {"a/x.jpg.png", "b/x.jpg.png"}),
+        ((tmp_path / "c", tmp_path / "c/y.jpg"), {"x.jpg.png", "x.png.png", "sub/x.png", "y.png"}),
+    ):
+        output = tmp_path / f"masks{len(expected)}"
+        result = call("segment", trained.model, *images, "-o", output)
+        assert result.exit_code == 0, result.output
+        assert result.stderr == ""
+        written = {path.relative_to(output).as_posix() for path in output.rglob("*.png")}
+        assert written == expected
+        assert set(result.stdout.splitlines()) == {str(output / name) for name in expected}
+
+
+def test_describe_compares_names_as_tags_are(trained: Trained) -> None:
+    name = load_model(trained.model).vocabulary.objects[0]
+    plain, other = (
+        call("describe", trained.model, unseen(trained)[0], "--object", spelt, "--json").stdout
+        for spelt in (name, f" {name.upper()}")
+    )
+    assert json.loads(plain) == json.loads(other)
+
+
+def test_train_warns_of_photos_and_tags_that_are_too_few(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos/a.jpg").write_bytes(unseen(trained)[0].read_bytes())
+    (tmp_path / "photos/tags.csv").write_text("image,objects\na.jpg,\n")
+    options = ("--features", "classic", "--regions", 5, "--free", 1, "--json")
+    refused = call("train", tmp_path / "photos", "-o", tmp_path / "m", *options)
+    assert "no photo of 'photos' has a tag, so no word can be learned: add tags" in str(refused.exception)
+    (tmp_path / "photos/tags.csv").write_text("image,objects\na.jpg,cat\n")
+    result = call("train", tmp_path / "photos", "-o", tmp_path / "m", *options)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["photos"] == 1
+    warnings = [line for line in result.stderr.splitlines() if line.startswith("tagsight: warning: ")]
+    assert warnings == [
+        "tagsight: warning: number of photos: 1; with fewer than 50, scores are not calibrated",
+        "tagsight: warning: tags on fewer than 5 photos: 1 of 1 ('cat'); add photos of them",
+    ]
+
+
 def test_factors_are_listed_in_column_order_and_shown_on_a_page(trained: Trained, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     result = call("factors", trained.model, "--json", "-o", page)
@@ -94,10 +141,14 @@ def test_inspect_counts_the_collection(trained: Trained) -> None:
     assert sum(tag["photos"] for tag in report["objects"]) >= report["photos"]
 
 
-@pytest.mark.parametrize(
-    "command", ["train", "annotate", "describe", "segment", "export", "factors", "inspect", "demo"]
-)
-def test_every_command_explains_itself(command: str) -> None:
-    result = call(command, "--help")
+@pytest.mark.parametrize("option", ["-h", "--help"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str, option: str) -> None:
+    result = call(command, option)
     assert result.exit_code == 0
     assert "Usage" in result.output
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    result = call("--version")
+    assert (result.exit_code, result.stdout) == (0, f"tagsight {version('tagsight')}\n")

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Trained
+from tagsight.errors import InputError
+
+from .conftest import Trained, call
 
 RUN = [sys.executable, "-c", "from tagsight.cli.main import main; main()"]
 
@@ -15,7 +17,8 @@ def fail(*arguments: object) -> str:
     run = subprocess.run([*RUN, *map(str, arguments)], capture_output=True, text=True)
     assert run.returncode == 1, run
     assert run.stdout == ""
-    lines = [line for line in run.stderr.splitlines() if line.strip()]
+    said = [line for line in run.stderr.splitlines() if line.strip()]
+    lines = [line for line in said if not line.startswith("tagsight: warning: ")]
     assert len(lines) == 1, run.stderr
     assert lines[0].startswith("tagsight: ")
     return lines[0]
@@ -62,3 +65,23 @@ def test_a_device_that_is_not_there(trained: Trained, tmp_path: Path) -> None:
     message = fail("train", trained.photos / "train", "-o", tmp_path / "m", "--device", "gpu")
     assert "device must be one of cpu, cuda, cuda-bf16, got 'gpu'" in message
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--free", 100_000, "the number of free factors must lie between 0 and 1000, got 100000"),
+        ("--regions", 10**9, "the number of regions must lie between 1 and 2000, got 1000000000"),
+        ("--workers", 100_000, "the number of workers must lie between 1 and 1024, got 100000"),
+        ("--seed", 10**30, "seed must lie between 0 and 4294967295, got"),
+        ("--coupling", "inf", "coupling must lie between 0 and 1000000.0, got inf"),
+        ("--memory", "9" * 400 + "GB", "memory must be a size such as 2GB"),
+    ],
+)
+def test_a_number_that_no_training_can_be_done_with(
+    trained: Trained, tmp_path: Path, option: str, value: object, says: str
+) -> None:
+    result = call("train", trained.photos / "train", "-o", tmp_path / "m", option, value)
+    assert isinstance(result.exception, InputError)
+    assert says in str(result.exception)
+    assert not list(tmp_path.iterdir())

@@ -17,10 +17,12 @@ from PIL import Image
 from tagsight.calibration import Calibration
 from tagsight.errors import InputError
 from tagsight.features.extract import extract
-from tagsight.index import build, build_index, list_source, open_index
+from tagsight.index import build, build_index, list_source, open_index, parts
 from tagsight.index.build import join_factors
+from tagsight.index.manifest import KIND
 from tagsight.locks import hold_lock
 from tagsight.storage.model_file import load_model, save_model
+from tagsight.storage.outputs import claim_folder
 from tagsight.tasks.regions import paint_objects
 from tagsight.tasks.segment import label_regions, segment_objects
 from tagsight.trained import look_at
@@ -150,14 +152,14 @@ def test_only_what_changed_is_looked_at(
     looked: list[int] = []
     monkeypatch.setattr(build, "look_at", lambda model, batch: looked.append(len(batch)) or look_at(model, batch))
     folder = tmp_path / "i"
-    assert update(trained, photos, folder) == (6, 6, 0, 0, ())
-    assert update(trained, photos, folder) == (6, 0, 0, 0, ())
+    assert update(trained, photos, folder) == (6, 6, 0, 0, (), ())
+    assert update(trained, photos, folder) == (6, 0, 0, 0, (), ())
     assert open_index(folder).manifest.generation == 1
     names = sorted(path.name for path in photos.iterdir())
     (photos / names[0]).unlink()
     shutil.copyfile(photos / names[1], photos / names[2])
     shutil.copyfile(photos / names[1], photos / "new.jpg")
-    assert update(trained, photos, folder) == (6, 1, 1, 1, ())
+    assert update(trained, photos, folder) == (6, 1, 1, 1, (), ())
     assert looked == [6, 2]
     stored = content(folder)
     assert sorted(stored) == sorted(path.name for path in photos.iterdir())
@@ -209,6 +211,22 @@ def test_photos_that_cannot_be_taken_are_reported(trained: Trained, photos: Path
     assert len(lines) == 10
 
 
+def test_linked_photos_are_indexed_and_those_that_lead_outside_announced(
+    trained: Trained, photos: Path, tmp_path: Path
+) -> None:
+    first, second, *others = sorted(photos.iterdir())
+    first.rename(tmp_path / "outside.jpg")
+    first.symlink_to(tmp_path / "outside.jpg")
+    (photos / "again.jpg").symlink_to(tmp_path / "outside.jpg")
+    (photos / "inside.jpg").symlink_to(second)
+    result = call("index", trained.model, photos, "-o", tmp_path / "i", "--workers", 1, "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert (facts["photos"], facts["left_out"]) == (len(others) + 4, 0)
+    (said,) = (line for line in result.stderr.splitlines() if "links" in line)
+    assert said == f"tagsight: photos that are links and lead outside {str(photos)!r}: 2; they are indexed and served"
+
+
 def test_a_photo_that_breaks_leaves_the_index(trained: Trained, photos: Path, tmp_path: Path) -> None:
     update(trained, photos, tmp_path / "i")
     broken = min(photos.iterdir())
@@ -229,11 +247,97 @@ def test_another_model_replaces_the_index(trained: Trained, photos: Path, tmp_pa
     assert len(list((tmp_path / "i/models").iterdir())) == 2  # one for who still reads the generation before
 
 
-def test_an_index_with_a_file_missing_is_not_built_upon(trained: Trained, photos: Path, tmp_path: Path) -> None:
+def damage(path: Path, how: str) -> None:
+    if how == "missing":
+        path.unlink()
+    elif how == "cut short":
+        path.write_bytes(path.read_bytes()[:-10])
+    else:
+        changed = bytearray(path.read_bytes())
+        changed[len(changed) // 2] ^= 4
+        path.write_bytes(changed)
+
+
+@pytest.mark.parametrize("how", ["missing", "cut short", "flipped"])
+@pytest.mark.parametrize("kind", ["photos", "regions"])
+def test_a_damaged_part_is_made_again(
+    trained: Trained, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
+) -> None:
+    monkeypatch.setattr(parts, "GROWTH", 0.01)  # no part is merged
+    monkeypatch.setattr(build, "CHUNK", 4)
+    folder = tmp_path / "i"
+    update(trained, photos, folder)
+    before = content(folder)
+    small = min(open_index(folder).manifest.parts, key=lambda part: part.n_photos)
+    damage(folder / f"parts/{kind}-{small.name}.parquet", how)
+    built = update(trained, photos, folder)
+    assert built[:4] == (6, 2, 0, 0)
+    (said,) = built.repairs
+    assert f"'{kind}-{small.name}.parquet'" in said
+    assert said.endswith("so 2 photos are annotated again")
+    assert content(folder) == before
+    assert update(trained, photos, folder) == (6, 0, 0, 0, (), ())
+
+
+@pytest.mark.parametrize("how", ["cut short", "flipped", "empty"])
+def test_a_damaged_manifest_is_repaired_by_the_advice(trained: Trained, photos: Path, tmp_path: Path, how: str) -> None:
+    folder = tmp_path / "i"
+    update(trained, photos, folder)
+    call("name", folder, "free-2", "wavy")
+    before = content(folder)
+    if how == "empty":
+        (folder / "manifest.json").write_bytes(b"")
+    else:
+        damage(folder / "manifest.json", how)
+    refused = fail("find", folder, "bird")
+    assert "manifest.json' is damaged" in refused
+    assert "run 'tagsight index' again with the same model, photos and index" in refused
+    result = call("index", trained.model, photos, "-o", folder, "--workers", 1)
+    assert result.exit_code == 0, result.output
+    assert "manifest.json' is damaged, so all photos are annotated again" in result.stderr
+    assert content(folder) == before
+    assert len(list((folder / "parts").iterdir())) == 2
+    assert len(find(folder, "wavy")) == 6
+
+
+def test_a_damaged_pending_manifest_is_left_aside(
+    trained: Trained, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "CHUNK", 2)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(build._Build, "_commit", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            update(trained, photos, tmp_path / "i")
+    damage(tmp_path / "i/pending.json", "flipped")
+    built = update(trained, photos, tmp_path / "i")
+    assert built.n_photos == 6
+    assert ["pending.json' is damaged, so a stopped build begins again" in said for said in built.repairs] == [True]
+    assert not (tmp_path / "i/pending.json").exists()
+
+
+def test_a_damaged_copy_of_the_model_is_replaced(trained: Trained, photos: Path, tmp_path: Path) -> None:
     update(trained, photos, tmp_path / "i")
-    next((tmp_path / "i/parts").glob("photos-*")).unlink()
-    with pytest.raises(InputError, match="index again into another folder"):
-        update(trained, photos, tmp_path / "i")
+    (copy,) = (tmp_path / "i/models").iterdir()
+    damage(copy, "flipped")
+    update(trained, photos, tmp_path / "i")
+    assert copy.read_bytes() == trained.model.read_bytes()
+
+
+def test_an_index_of_the_schema_before_is_read_and_gets_checksums(
+    trained: Trained, photos: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "i"
+    update(trained, photos, folder)
+    before = content(folder)
+    old = json.loads((folder / "manifest.json").read_text())
+    del old["sha256"], old["parts"][0]["files"]
+    (folder / "manifest.json").write_text(json.dumps({**old, "schema": 2}))
+    assert content(folder) == before
+    assert update(trained, photos, folder) == (6, 0, 0, 0, (), ())
+    (part,) = open_index(folder).manifest.parts
+    assert part.photos is not None
+    assert part.regions is not None
+    assert content(folder) == before
 
 
 def test_a_discovered_factor_is_named(trained: Trained, photos: Path, tmp_path: Path) -> None:
@@ -250,6 +354,7 @@ def test_a_discovered_factor_is_named(trained: Trained, photos: Path, tmp_path: 
 
 
 def test_a_second_builder_is_refused(trained: Trained, photos: Path, tmp_path: Path) -> None:
+    claim_folder(tmp_path / "i", KIND)
     with hold_lock(tmp_path / "i/build.lock", wait=False):
         assert "another process is building" in fail("index", trained.model, photos, "-o", tmp_path / "i")
     assert not (tmp_path / "i/manifest.json").exists()

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from made_folder import Make
 
-from tagsight.data.collection import Collection, Row, Table, collect, place_photo
+from tagsight.data.collection import Collection, Row, Table, collect, find_listed, place_photo
 from tagsight.data.synonyms import Synonyms
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
@@ -60,15 +60,15 @@ def test_a_photo_listed_twice_is_kept_once_with_all_its_tags(make_folder: Make) 
 
 def test_bad_rows_are_reported_and_good_ones_kept(make_folder: Make, tmp_path: Path) -> None:
     root = make_folder(("in/good.jpg", "in/line\nbreak 🐎.jpg", "out.jpg"), in__folder_DOT_jpg__x="x") / "in"
-    (root / "link.jpg").symlink_to(tmp_path / "out.jpg")
+    (root / "dead.jpg").symlink_to(tmp_path / "nowhere.jpg")
     (root / "loop.jpg").symlink_to(root / "loop.jpg")
     os.mkfifo(root / "pipe.jpg")
     bad = {
         "gone.jpg": "no such photo",
         "../out.jpg": "leads out of",
         "x/../../out.jpg": "leads out of",
-        "link.jpg": "leads out of",
-        "loop.jpg": "no such photo",
+        "dead.jpg": "a broken link",
+        "loop.jpg": "a broken link",
         str(root / "good.jpg"): "absolute path",
         "folder.jpg": "not a file",
         "pipe.jpg": "not a file",
@@ -128,7 +128,37 @@ def test_no_usable_photo_is_an_error_that_shows_the_first(make_folder: Make) -> 
         collect_rows(root)
 
 
-def test_place_photo_follows_links_inside(make_folder: Make) -> None:
-    root = make_folder(("a.jpg",)).resolve()
-    (root / "b.jpg").symlink_to("a.jpg")
-    assert place_photo(root, "b.jpg") == root / "a.jpg"
+def test_links_are_photos_of_their_own_wherever_they_lead(make_folder: Make) -> None:
+    root = make_folder(("in/a.jpg", "out.jpg", "elsewhere/c.jpg"))
+    (root / "in/b.jpg").symlink_to("a.jpg")
+    (root / "in/o.jpg").symlink_to(root / "out.jpg")
+    (root / "in/p.jpg").symlink_to(root / "out.jpg")
+    (root / "in/sub").symlink_to(root / "elsewhere")
+    names = ("a.jpg", "b.jpg", "o.jpg", "p.jpg", "sub/c.jpg")
+    collection = collect_rows(root / "in", *(row(name, "car") for name in names))
+    assert [photo.path for photo in collection.photos] == [root / "in" / name for name in names]
+    assert collection.problems == ()
+
+
+def test_dots_in_a_name_are_resolved_before_links(make_folder: Make) -> None:
+    root = make_folder(("in/a.jpg", "elsewhere/b.jpg", "a.jpg"))
+    (root / "in/sub").symlink_to(root / "elsewhere")
+    assert place_photo(root / "in", "sub/../a.jpg") == root / "in/a.jpg"
+
+
+@pytest.mark.parametrize("tag", ["background", "Free-1", "free-20"])
+@pytest.mark.parametrize("kind", ["objects", "attributes"])
+def test_names_that_tagsight_gives_itself_are_no_tags(make_folder: Make, tag: str, kind: str) -> None:
+    root = make_folder(("a.jpg",))
+    rows = (row("a.jpg", **{"objects": "car", kind: tag}),)
+    with pytest.raises(InputError, match=rf"tag '{tag.lower()}' cannot be used.*--synonyms.*'{tag.lower()},"):
+        collect_rows(root, *rows)
+    renamed = {tag.lower(): "other"}
+    collection = collect(Table(root, root, rows), name="test", synonyms=Synonyms(renamed, renamed))
+    assert "other" in collection.vocabulary.names
+    assert find_listed(Table(root, root, rows)) == ((root / "a.jpg",), ())
+
+
+def test_words_near_the_reserved_ones_are_tags(make_folder: Make) -> None:
+    collection = collect_rows(make_folder(("a.jpg",)), row("a.jpg", "free", "free-range;in the background"))
+    assert collection.vocabulary.names == ("free", "free-range", "in the background")

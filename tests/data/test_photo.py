@@ -2,6 +2,7 @@ import os
 import pickle
 import struct
 import zlib
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -32,9 +33,10 @@ def test_lossless_formats_come_back_as_they_were(tmp_path, name):
     assert photo.size == (40, 30)
 
 
-def test_jpeg_comes_back_nearly(tmp_path):
+@pytest.mark.parametrize("name", ["a.jpg", "a.avif"])
+def test_lossy_formats_come_back_nearly(tmp_path, name):
     pixels = draw_ramp()
-    photo = read_photo(save(tmp_path / "a.jpg", pixels, quality=95))
+    photo = read_photo(save(tmp_path / name, pixels, quality=95))
     assert np.abs(photo.pixels.astype(int) - pixels).mean() < 3
     assert photo.size == (40, 30)
 
@@ -138,11 +140,11 @@ UPRIGHT = {
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("name", ["a.png", "a.tif", "a.webp", "a.jpg"])
+@pytest.mark.parametrize("name", ["a.png", "a.tif", "a.webp", "a.jpg", "a.avif"])
 def test_exif_orientation_turns_the_photo_upright(tmp_path, orientation, name):
     exif = Image.Exif()
     exif[ExifTags.Base.Orientation] = orientation
-    options = {"lossless": True} if name == "a.webp" else {"quality": 95} if name == "a.jpg" else {}
+    options = {"a.webp": {"lossless": True}, "a.jpg": {"quality": 95}, "a.avif": {"quality": 95}}.get(name, {})
     path = save(tmp_path / name, draw_ramp(), exif=exif, **options)
     photo = read_photo(path, max_side=500)
     expected = UPRIGHT[orientation](draw_ramp())
@@ -250,6 +252,7 @@ def make_bad(tmp_path, kind):
         ("truncated webp", ""),
         ("truncated gif", ""),
         ("truncated tif", ""),
+        ("truncated avif", ""),
     ],
 )
 def test_bad_files_are_named_with_their_reason(tmp_path, kind, reason):
@@ -261,6 +264,16 @@ def test_bad_files_are_named_with_their_reason(tmp_path, kind, reason):
     assert caught.value.reason
     assert reason in caught.value.reason
     assert caught.value.path == path
+
+
+def test_damaged_avif_never_raises_anything_else(tmp_path):
+    whole = make_bytes(tmp_path, "a.avif")
+    random = np.random.default_rng(0)
+    for _ in range(100):
+        damaged = bytearray(whole)
+        damaged[random.integers(400)] = random.integers(256)
+        with suppress(UnreadablePhotoError):
+            decode_photo(bytes(damaged), "damaged")
 
 
 @pytest.mark.parametrize("mode", ["F", "I"])

@@ -59,6 +59,28 @@ def test_bad_json_rows_are_reported(make_folder: Make) -> None:
 
 
 @pytest.mark.parametrize(
+    "cell", ["cat, dog", "cat|dog", "cat\ndog", "cat\tdog", "猫\uff1b狗", "猫\u3001狗", "bird; cat, dog"]
+)
+def test_another_separator_than_a_semicolon_is_reported(make_folder: Make, cell: str) -> None:
+    collection = open_collection(
+        make_folder(("a.jpg", "b.jpg"), tags_DOT_csv=f'image,objects\na.jpg,"{cell}"\nb.jpg,"bird;\n"\n')
+    )
+    assert collection.vocabulary.objects == ("bird",)
+    (problem,) = collection.problems
+    assert problem.reason.startswith(f"line 2: 'objects' is {cell!r}: separate tags by ';'")
+
+
+def test_a_table_with_another_separator_throughout_is_refused(make_folder: Make) -> None:
+    with pytest.raises(InputError, match=r"lists no photo .*line 2: 'objects' is 'cat, dog': separate tags by ';'"):
+        open_collection(make_folder(("a.jpg",), tags_DOT_csv='image,objects\na.jpg,"cat, dog"\n'))
+
+
+def test_lists_of_json_are_exact(make_folder: Make) -> None:
+    root = make_folder(("a.jpg",), tags_DOT_jsonl='{"image": "a.jpg", "objects": ["cat, dog", "a;b"]}')
+    assert open_collection(root).vocabulary.objects == ("a;b", "cat, dog")
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("photo,objects\na.jpg,car\n", "'photo', 'objects': it must have image,objects,attributes"),

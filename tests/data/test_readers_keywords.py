@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "photos"
 
 
-@pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif", ".webp"])
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif", ".webp", ".avif"])
 def test_xmp_inside_the_photo(folder: Path, suffix: str) -> None:
     photo = write_photo(folder / f"a{suffix}", xmp=make_xmp("Horse", "caf\u00e9", hierarchy=("animals|zebra",)))
     assert read_embedded(photo) == ["Horse", "café", "animals", "zebra"]
@@ -100,8 +100,6 @@ def test_bad_files_are_reported_and_the_others_read(folder: Path) -> None:
     (folder / "empty.jpg").touch()
     (folder / "good.xmp").write_text("<a>")
     (folder / "dead.jpg").symlink_to("nowhere.jpg")
-    write_photo(folder.parent / "out.jpg", xmp=make_xmp("zebra"))
-    (folder / "link.jpg").symlink_to(folder.parent / "out.jpg")
     collection = open_collection(folder, format="keywords", words=folder.parent / "words.csv")
     assert collection.vocabulary == (("horse",), ())
     assert {problem.path.name for problem in collection.problems} == {
@@ -109,8 +107,23 @@ def test_bad_files_are_reported_and_the_others_read(folder: Path) -> None:
         "empty.jpg",
         "good.xmp",
         "dead.jpg",
-        "link.jpg",
     }
+
+
+def test_linked_photos_and_sidecars_are_read(folder: Path) -> None:
+    write_photo(folder.parent / "out.jpg", xmp=make_xmp("zebra"))
+    (folder.parent / "out.xmp").write_bytes(make_xmp("furry"))
+    (folder / "link.jpg").symlink_to(folder.parent / "out.jpg")
+    (folder / "link.xmp").symlink_to(folder.parent / "out.xmp")
+    collection = open_collection(folder, format="keywords", words=folder.parent / "words.csv")
+    assert [tuple(photo) for photo in collection.photos] == [(folder / "link.jpg", ("zebra",), ("furry",))]
+    assert collection.problems == ()
+
+
+def test_only_formats_of_photos_are_opened(folder: Path) -> None:
+    Image.new("RGB", (4, 4)).save(folder / "a.jpg", format="PPM")
+    with pytest.raises(InputError, match="not a file of a known kind"):
+        read_embedded(folder / "a.jpg")
 
 
 def test_the_word_list_and_the_format_must_be_given(folder: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tagsight import StackedIBP, training
-from tagsight.data.collection import Collection
+from tagsight.data.collection import Collection, TaggedPhoto
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.engine import devices
 from tagsight.engine.devices import DEVICES, ENGINES, check_device, check_engine
@@ -50,7 +50,8 @@ def test_training_describes_photos_on_its_device(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(training, "check_device", lambda name: None)
     monkeypatch.setattr(training, "extract", stop)
-    collection = Collection("none", Path(), (), Vocabulary((), ()), ())
+    photo = TaggedPhoto(Path("a.jpg"), ("cat",), ())
+    collection = Collection("one", Path(), (photo,), Vocabulary(("cat",), ()), ())
     for device in DEVICES:
         with pytest.raises(InputError, match="far enough"):
             training.train(collection, training.TrainOptions(device=device))

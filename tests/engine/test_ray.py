@@ -128,7 +128,7 @@ def test_actors_killed_five_times_leave_the_same_model(batches: list[RayBatch], 
 
 def test_the_estimator_takes_it_by_name(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
-    (tmp_path / "ray/abandoned").mkdir(parents=True)
+    (tmp_path / "ray/0123456789abcdef").mkdir(parents=True)
     data = {"groups": PHOTOS.groups, "edges": PHOTOS.edges.pairs}
     ours, theirs = (
         StackedIBP(3, 3, 2, max_sweeps=60, tol=1e-5, engine=engine, n_threads=2).fit(PHOTOS.X, PHOTOS.tags, **data)
@@ -196,8 +196,34 @@ def refuse(number: int) -> int:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:x", "auto", "ray://127.0.0.1:1"])
-def test_no_cluster_is_one_sentence(address: str):
+def test_no_cluster_is_one_sentence(address: str, monkeypatch: pytest.MonkeyPatch):
     if ray.is_initialized():
         ray.shutdown()
+    # Others may run a cluster on this machine, which "auto" would join.
+    monkeypatch.setattr("ray._private.services.find_gcs_addresses", set)
+    monkeypatch.setattr("ray._private.utils.read_ray_address", lambda *_: None)
     with pytest.raises(InputError, match=f"no Ray cluster can be joined at '{address}'"), join_cluster(address):
         pass
+
+
+def test_ray_leaves_the_handlers_of_signals_as_they_were():
+    """Its own for SIGTERM raises inside Ray's start, and its compiled part drops all of them at the end."""
+    if ray.is_initialized():
+        ray.shutdown()
+    handle = lambda number, frame: None  # noqa: E731
+    before = signal.signal(signal.SIGTERM, handle)
+    try:
+        for _ in range(2):
+            with join_cluster():
+                assert signal.getsignal(signal.SIGTERM) is handle
+                assert catches(signal.SIGTERM)
+            assert signal.getsignal(signal.SIGTERM) is handle
+            assert catches(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def catches(number: signal.Signals) -> bool:
+    """Whether the system, not only Python, has a handler."""
+    (caught,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("SigCgt:")]
+    return bool(int(caught.split()[1], 16) & 1 << (number - 1))

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from tagsight.data.collection import Problem
 from tagsight.data.vocabulary import Vocabulary
-from tagsight.export.output import Format, OutputFile, Target
+from tagsight.export.output import OutputFile, Target, WriteFiles
 from tagsight.export.record import ExportedPhoto, Instance
 from tagsight.tasks.annotate import Attribute
 from tagsight.types import Array
@@ -45,7 +45,7 @@ def make_photo(
     )
 
 
-def make_files(format: Format, *photos: ExportedPhoto, target: Target = TARGET) -> dict[str, bytes]:
+def make_files(format: WriteFiles, *photos: ExportedPhoto, target: Target = TARGET) -> dict[str, bytes]:
     """The files of an export without problems."""
     made = list(format(iter(photos), target))
     assert not any(isinstance(one, Problem) for one in made), made

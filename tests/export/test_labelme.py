@@ -1,6 +1,7 @@
 """LabelMe files, filled by our own rasteriser, and opened by LabelMe where installed."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from numpy.testing import assert_array_equal
 from PIL import Image
 
-from tagsight.data.collection import Problem
-from tagsight.export import labelme
+from tagsight.export import FORMATS, labelme, write_export
 from tagsight.export.output import Target
 from tagsight.types import Array
 
@@ -48,15 +48,20 @@ def test_the_photo_is_found_from_the_file(tmp_path: Path) -> None:
 
 def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("corrected by hand")
-    (problem,) = labelme.write([make_photo(RING)], Target(VOCABULARY, tmp_path))
-    assert isinstance(problem, Problem)
-    assert "is there already and is kept" in problem.reason
+    photos = [make_photo(RING), make_photo(RING, "b.jpg")]
+    for _ in range(2):
+        (problem,) = write_export(photos, FORMATS["labelme"], Target(VOCABULARY, tmp_path))
+        assert problem.path == tmp_path / "a.json"
+        assert "is there already" in problem.reason
+    assert (tmp_path / "a.json").read_text() == "corrected by hand"
+    assert (tmp_path / "b.json").exists()
 
 
+@pytest.mark.interop
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("mask", AWKWARD.values(), ids=AWKWARD.keys())
 def test_labelme_itself_opens_it(mask: Array, tmp_path: Path) -> None:
-    label_file = pytest.importorskip("labelme._label_file")
+    label_file = import_module("labelme._label_file")
     rotated = Image.new("RGB", mask.shape)  # lies on its side, and says so
     exif = Image.Exif()
     exif[0x0112] = 6

@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -6,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from tests.flips import flip_bits
 
 from tagsight.errors import InputError
 from tagsight.features import backbone as module
@@ -109,14 +111,25 @@ def test_the_graph_is_built_once_and_rebuilt_when_its_code_or_weights_change(tmp
     assert sorted(file.suffix for file in tmp_path.iterdir()) == [".onnx", ".onnx"]
 
 
+def test_a_damaged_graph_is_built_again(tmp_path):
+    opened = Backbone.builtin(size=96, folder=tmp_path)
+    whole = opened.path.read_bytes()
+    for damaged in (*flip_bits(whole, 3), whole[: len(whole) // 2], b"", b"something else"):
+        opened.path.write_bytes(damaged)
+        assert Backbone.builtin(size=96, folder=tmp_path).fingerprint == opened.fingerprint
+        assert opened.path.read_bytes() == whole
+    assert list(tmp_path.iterdir()) == [opened.path]
+
+
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_build_builtin", lambda _: b"graph")
 
     def fail(*_):
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "disk full")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(InputError, match="disk full; point TAGSIGHT_CACHE elsewhere"):
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
+    with pytest.raises(InputError, match="disk full; free some space or point TAGSIGHT_CACHE elsewhere"):
         cache_builtin(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

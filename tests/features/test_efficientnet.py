@@ -1,12 +1,11 @@
 """The ONNX graph against a slow reading of the same state dict: NumPy, float64, batch norm left apart."""
 
-import os
-from pathlib import Path
-
+import cv2
 import numpy as np
 import onnxruntime
 import pytest
 
+from tagsight.data.photo import read_photo
 from tagsight.features.efficientnet import MAP_NAMES, build_model, fold_batch_norm
 
 STAGES = [  # repeats, kernel, stride, expansion, output channels: the table of the EfficientNet-Lite0 release
@@ -18,8 +17,6 @@ STAGES = [  # repeats, kernel, stride, expansion, output channels: the table of 
     (4, 5, 2, 6, 192),
     (1, 3, 1, 6, 320),
 ]
-DATA = Path(os.environ.get("TAGSIGHT_DATA", "no-data"))
-PHOTOS = DATA / "apascal/VOCdevkit/VOC2008/JPEGImages"
 
 
 def convolve_same(x, kernel, *, stride, depthwise):
@@ -112,7 +109,6 @@ def test_the_same_weights_build_the_same_bytes_without_a_classifier_unless_asked
     assert not any(tensor.name.startswith("_fc") for tensor in model.graph.initializer)
 
 
-@pytest.mark.skipif(not PHOTOS.is_dir(), reason=f"no photos at {PHOTOS}; set TAGSIGHT_DATA")
 @pytest.mark.parametrize(
     ("photo", "imagenet_class"),
     [
@@ -123,9 +119,9 @@ def test_the_same_weights_build_the_same_bytes_without_a_classifier_unless_asked
         ("2008_000027", 817),  # sports car
     ],
 )
-def test_real_photos_get_their_imagenet_class(session, photo, imagenet_class):
-    cv2 = pytest.importorskip("cv2")
-    pixels = cv2.resize(cv2.imread(str(PHOTOS / f"{photo}.jpg"))[:, :, ::-1], (320, 256))
+def test_real_photos_get_their_imagenet_class(session, photo, imagenet_class, real_data):
+    path = real_data / f"apascal/VOCdevkit/VOC2008/JPEGImages/{photo}.jpg"
+    pixels = cv2.resize(read_photo(path).pixels, (320, 256))
     image = (pixels.transpose(2, 0, 1)[None].astype(np.float32) - 127) / 128
     (logits,) = session.run(["logits"], {"image": image})
     assert np.argmax(logits) == imagenet_class

@@ -11,9 +11,10 @@ from tagsight.index.manifest import Manifest, Part, write_manifest
 from tagsight.index.names import read_names
 from tagsight.index.parts import write_part
 from tagsight.index.query import Query
-from tagsight.index.schema import IndexedPhoto, to_levels, to_probabilities
+from tagsight.index.schema import IndexedPhoto
 from tagsight.index.snapshot import Snapshot
 from tagsight.index.words import make_words
+from tagsight.tasks.levels import to_levels, to_probabilities
 from tagsight.tasks.named import name_regions
 from tagsight.types import Array
 
@@ -93,3 +94,12 @@ def search_slowly(
         if score >= threshold:
             found.append(Found(photo, score, tuple(regions)))
     return sorted(found, key=lambda one: (-one.score, one.photo))[:top]
+
+
+def put_wide_index(folder: Path, *, n_photos: int = 2500, n_regions: int = 40) -> Manifest:
+    """Write an index with so many factors that a page of each at once takes a large part of DuckDB's memory."""
+    objects, attributes = tuple(f"object{k}" for k in range(20)), tuple(f"attribute{k}" for k in range(80))
+    rng = np.random.default_rng(0)
+    draw = rng.random((50, n_regions, len(objects) + len(attributes))) ** 4
+    photos = [make_photo(number, draw[number % len(draw)]) for number in range(n_photos)]
+    return put_photos(folder, [photos], NO_PARTS._replace(objects=objects, attributes=attributes, n_free=0))

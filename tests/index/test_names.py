@@ -1,5 +1,6 @@
 """Names of discovered factors."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import numpy as np
 import pytest
 
 from tagsight.errors import InputError
-from tagsight.index import name_factor, open_index
-from tagsight.index.manifest import write_manifest
-from tagsight.index.names import LONGEST
+from tagsight.index import name_factor, open_index, remove_name
+from tagsight.index.manifest import read_manifest, write_manifest
+from tagsight.index.names import LONGEST, read_names
+from tests.cli.conftest import call
 
 from .made import K, put_posteriors
 
@@ -66,6 +68,45 @@ def test_names_that_will_not_do(folder: Path, factor: str, name: str, says: str)
     assert (folder / "names.json").read_bytes() == before
 
 
+def test_a_removed_name_is_a_word_no_more(folder: Path) -> None:
+    index = open_index(folder)
+    index.name_factor("free-1", "striped")
+    index.name_factor("free-2", "dotted")
+    assert index.remove_name("Free-1") == "striped"
+    for handle in (index, open_index(folder)):
+        assert handle.names == {"free-2": "dotted"}
+        assert "striped" not in handle.words
+        with pytest.raises(InputError, match="does not know the word"):
+            handle.find("striped")
+    assert name_factor(folder, "free-3", "striped") == "striped"
+
+
+@pytest.mark.parametrize(("factor", "says"), [("free-1", "has no name"), ("free-4", "free-1 to free-3")])
+def test_names_that_are_not_there_are_not_removed(folder: Path, factor: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        remove_name(folder, factor)
+
+
+@pytest.mark.parametrize("arguments", [["free-1", "striped"], ["free-1", "--remove"]])
+def test_a_folder_without_an_index_is_left_as_it_was(tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "photos").mkdir()
+    for wrong in (tmp_path / "photos", tmp_path / "nowhere", tmp_path / "no/where"):
+        problem = call("name", wrong, *arguments).exception
+        assert "there is no index in" in str(problem)
+    assert [path.name for path in tmp_path.rglob("*")] == ["photos"]
+
+
+def test_the_command_gives_and_removes_a_name(folder: Path) -> None:
+    before = {path.name for path in folder.iterdir()}
+    assert call("name", folder, "free-1", "striped").stdout == "free-1 is now 'striped'\n"
+    assert open_index(folder).names == {"free-1": "striped"}
+    assert call("name", folder, "free-1", "--remove").stdout == "free-1 is no longer 'striped'\n"
+    assert open_index(folder).names == {}
+    assert {path.name for path in folder.iterdir()} == before | {"names.json"}
+    for arguments in ([], ["striped", "--remove"]):
+        assert "either a WORD for the factor or --remove" in str(call("name", folder, "free-1", *arguments).exception)
+
+
 def test_names_given_at_once_are_all_kept(folder: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda k: name_factor(folder, f"free-{k}", f"word{k}"), (1, 2, 3)))
@@ -88,3 +129,15 @@ def test_damaged_names_are_reported(folder: Path) -> None:
     (folder / "names.json").write_text("[1")
     with pytest.raises(InputError, match=r"names\.json"):
         open_index(folder)
+
+
+def test_a_changed_name_is_noticed_and_names_without_a_checksum_are_read(folder: Path) -> None:
+    manifest = read_manifest(folder)
+    factor = manifest.factor_names[-1]
+    name_factor(folder, factor, "wavy")
+    file = folder / "names.json"
+    file.write_text(file.read_text().replace("wavy", "wary"))
+    with pytest.raises(InputError, match="its checksum does not match"):
+        read_names(folder, manifest)
+    file.write_text(json.dumps({manifest.model: {factor: "wavy"}}))
+    assert read_names(folder, manifest) == {factor: "wavy"}

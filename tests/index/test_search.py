@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from tagsight.index import search as module
 from tagsight.index import snapshot as snapshot_module
+from tagsight.index.kept import KeptValues
 from tagsight.index.query import Query
-from tagsight.index.search import bound_photos, score_photos, search
+from tagsight.index.search import bound_photos, count_hits, score_photos, search
 
 from .made import K, draw_posteriors, open_snapshot, put_posteriors, search_slowly
 
@@ -59,6 +60,17 @@ def test_ranking_is_that_of_brute_force(
     assert [hit.photo for hit in hits] == [one.photo for one in slow]
     assert [hit.score for hit in hits] == pytest.approx([one.score for one in slow], abs=1e-12)
     assert [tuple(match.region for match in hit.matches) for hit in hits] == [one.regions for one in slow]
+
+
+@settings(deadline=None, max_examples=60)
+@given(query=QUERY, threshold=st.sampled_from([0.0, 0.01, 0.2, 1.0]), in_memory=st.booleans())
+def test_hits_are_counted_as_the_whole_list_has_them(made, query: Query, threshold: float, in_memory: bool) -> None:
+    snapshot, posteriors = made
+    with pytest.MonkeyPatch.context() as patch:
+        keep(patch, in_memory)
+        patch.setattr(module, "MOST", 7)
+        slow = search_slowly(posteriors, query, threshold=threshold)
+        assert [count_hits(snapshot, query, threshold) for _ in range(2)] == 2 * [len(slow)]
 
 
 @settings(deadline=None, max_examples=30)
@@ -121,6 +133,7 @@ def test_photos_that_went_do_not_count(tmp_path: Path, monkeypatch: pytest.Monke
     snapshot = open_snapshot(tmp_path, manifest)
     left = {number: posterior for number, posterior in enumerate(posteriors) if number not in (0, 3, 19)}
     for _ in range(3):  # from disk, into memory, from memory
+        snapshot._read = KeptValues(0)
         hits = search(snapshot, query, top=None)
         assert [(hit.photo, hit.score) for hit in hits] == [one[:2] for one in search_slowly(left, query)]
     assert bool(len(snapshot._levels)) == in_memory

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tagsight.errors import InputError
-from tagsight.index import open_index, similar
-from tagsight.index.schema import to_levels
+from tagsight.index import open_index
+from tagsight.tasks.levels import to_levels
 from tagsight.types import Array
 
 from .made import draw_posteriors, put_posteriors
@@ -38,8 +38,7 @@ def test_like_a_photo(folder: Path, posteriors: list[Array]) -> None:
 
 
 @pytest.mark.parametrize("photo", range(0, 30, 3))
-def test_like_a_region(folder: Path, posteriors: list[Array], photo: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(similar, "HELPING", 1)
+def test_like_a_region(folder: Path, posteriors: list[Array], photo: int) -> None:
     asked = posteriors[photo][0]
     slow = sorted(
         min((-alike(asked, region), n, r) for r, region in enumerate(one))

@@ -36,7 +36,7 @@ def model() -> TrainedModel:
     basis = np.eye(8, 6, dtype=np.float32)
     return TrainedModel(
         Vocabulary(("dog", "кот"), ("furry",)),
-        Recipe("deep"),
+        Recipe("deep", None, "0f" * 32, 8),
         40,
         Views(np.array([5, 8]), np.array([0.7, 1.0]), np.array([0.5, 2.0])),
         Projection(basis, np.zeros(6, np.float32)),
@@ -53,7 +53,7 @@ def model() -> TrainedModel:
         Calibration(0.5, -1.0, 0.02, 0.3),
         Calibration(1.0, 0.0, None),
         ((Exemplar(3.5, b"abc"), Exemplar(2.0, b"de")), (), (Exemplar(1.0, b"f"),), (), ()),
-        Training(20, 0, tuple(fitted.bound_)),
+        Training(20, 0, tuple(fitted.bound_), "0.1.0"),
     )
 
 
@@ -101,6 +101,22 @@ def test_an_altered_number_is_noticed(path: Path) -> None:
     content[-3] ^= 1
     path.write_bytes(content)
     with pytest.raises(InputError, match="damaged or was altered"):
+        load_model(path)
+
+
+def test_a_file_of_the_schema_before_is_read(tmp_path: Path) -> None:
+    """The file was written by the last tagsight of schema 7."""
+    old = load_model(Path(__file__).with_name("schema-7.model"))
+    assert old.vocabulary == Vocabulary(("dog", "кот"), ("furry",))
+    assert old.recipe == Recipe("deep", None, None, 8)
+    assert (old.training.n_photos, old.training.version) == (20, None)
+    save_model(old, tmp_path / "new.model")
+    assert_same(load_model(tmp_path / "new.model"), old)
+
+
+def test_a_schema_that_is_no_longer_read_says_so(path: Path) -> None:
+    rewrite_header(path, schema=6)
+    with pytest.raises(InputError, match=r"older tagsight \(schema 6, this one reads 8\); train again"):
         load_model(path)
 
 

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from tagsight.index import Index, open_index
+from tagsight.index.manifest import read_manifest, write_manifest
 from tagsight.tasks.regions import paint_objects
 from tagsight.web import uploads
 from tagsight.web.photofiles import NotServedError, PhotoFile, Pictures, locate_photo
@@ -141,16 +142,28 @@ def test_pictures_kept_in_memory_stay_within_their_limit(made: Made, monkeypatch
     pictures.draw(files[-1], 480)
 
 
-def test_a_link_out_of_the_collection_is_not_followed(own: Index, made: Made, tmp_path: Path) -> None:
+def test_a_link_out_of_the_collection_is_served_if_it_is_what_was_indexed(
+    own: Index, made: Made, tmp_path: Path
+) -> None:
     photos = tmp_path / "photos"
     shutil.copytree(made.photos, photos)
-    manifest = own.folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace(str(made.photos), str(photos)))
+    write_manifest(own.folder, read_manifest(own.folder)._replace(root=str(photos)))
     first, second = own.list_photos(n=2)
     assert locate_photo(own, second.photo).path == photos.resolve() / second.path
+    outside = tmp_path / "outside.jpg"
+    shutil.copy2(photos / first.path, outside)
     (photos / first.path).unlink()
-    (photos / first.path).symlink_to(made.other)
-    with pytest.raises(NotServedError, match="outside"):
+    (photos / first.path).symlink_to(outside)
+    assert locate_photo(own, first.photo).path == outside.resolve()
+    times = outside.stat().st_atime_ns, outside.stat().st_mtime_ns
+    shutil.copyfile(made.other, outside)
+    for change in (lambda: None, lambda: os.utime(outside, ns=times)):
+        change()
+        with pytest.raises(NotServedError, match="changed since it was indexed; run 'tagsight index' again"):
+            locate_photo(own, first.photo)
+    shutil.copy2(made.photos / first.path, outside)
+    os.utime(outside, ns=(times[0], times[1] + 1))
+    with pytest.raises(NotServedError, match="changed since it was indexed"):
         locate_photo(own, first.photo)
     (photos / first.path).unlink()
     (photos / first.path).symlink_to(photos / second.path)
@@ -227,3 +240,25 @@ def test_nothing_that_is_sent_is_written(client: httpx.Client, made: Made, monke
     monkeypatch.setattr("builtins.open", lambda *arguments, **_: pytest.fail(f"opened {arguments}"))
     assert client.post("/api/annotate", content=made.other.read_bytes()).status_code == 200
     assert opened == []
+
+
+def test_errors_are_described_as_the_json_that_they_are(client: httpx.Client) -> None:
+    described = client.get("/openapi.json").json()
+    n_pictures = 0
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            assert "503" in operation["responses"], (method, path)
+            for status, response in operation["responses"].items():
+                if int(status) >= 400:
+                    assert list(response["content"]) == ["application/json"], (method, path, status)
+                    name = response["content"]["application/json"]["schema"]["$ref"].rsplit("/", 1)[1]
+                    assert "detail" in described["components"]["schemas"][name]["properties"]
+                elif status == "200":
+                    n_pictures += not {"application/json"} & set(response["content"])
+    assert n_pictures == 5
+    for path in ("picture.jpg", "mask.png", "outline.svg?q=zzz", "outline.svg"):
+        for photo in ("4294967295", "x"):
+            answer = client.get(f"/api/photos/{photo}/{path}")
+            assert answer.status_code in (404, 422)
+            assert answer.headers["content-type"] == "application/json"
+            assert "detail" in answer.json()

@@ -14,6 +14,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tagsight.index import Index, open_index
+from tagsight.index.errors import BusyError
 from tagsight.web.server import serve_in_thread
 from tests.web.browser import CHROMIUM, DRIVER, open_browser, resize
 from tests.web.conftest import HOSTILE_TAG, Made
@@ -137,6 +138,33 @@ def test_hovering_a_region_tells_what_it_is_and_outlines_can_be_hidden(
     assert not outline.is_displayed()
 
 
+def test_words_are_those_of_a_touch_screen_where_there_is_one(browser: webdriver.Chrome, address: str) -> None:
+    resize(browser, PHONE)
+    for touch, region, photo in (
+        (True, "Tap a region", "Choose a photo"),
+        (False, "Point at a region", "Drop a photo"),
+    ):
+        browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": touch})
+        browser.get(f"{address}/photos/1")
+        assert by_id(browser, "details").text.startswith(region)
+        browser.get(f"{address}/annotate")
+        assert browser.find_element(By.CSS_SELECTOR, "label[for=file]").text.startswith(photo)
+
+
+def test_a_hit_is_shown_with_what_was_searched_for(browser: webdriver.Chrome, address: str, made: Made) -> None:
+    index = open_index(made.folder)
+    query = f"{index.manifest.attributes[0]} {index.manifest.objects[0]}"
+    browser.get(f"{address}/?q={query}&threshold=0")
+    hit = index.find(query, top=1)[0]
+    wait(browser, lambda b: shown_photos(b)[:1] == [hit.photo])
+    browser.find_element(By.CSS_SELECTOR, "#grid a").click()
+    searched = wait(browser, lambda b: b.find_element(By.ID, "searched"))
+    assert query in searched.text
+    assert f"{100 * hit.matches[0].score:.0f}%" in searched.text
+    wait(browser, lambda b: f"region {hit.matches[0].region}" in by_id(b, "details").text)
+    assert browser.find_element(By.CSS_SELECTOR, '[data-searched="0"]').is_displayed()
+
+
 def test_a_named_factor_is_found(browser: webdriver.Chrome, own: Index) -> None:
     with serve_in_thread(own) as address:
         browser.get(f"{address}/factors")
@@ -240,9 +268,39 @@ def test_the_keyboard_alone_will_do(browser: webdriver.Chrome, address: str, mad
         assert f"region {moved[-1]}" in by_id(browser, "details").text
     assert set(moved) - {first}
     press(browser, Keys.TAB)
+    assert active(browser).get_attribute("data-toggle-searched") == "0"
+    outline = browser.find_element(By.CSS_SELECTOR, '[data-searched="0"]')
+    assert outline.is_displayed()
+    press(browser, Keys.SPACE)
+    assert not outline.is_displayed()
+    press(browser, Keys.TAB)
     assert active(browser).get_attribute("data-toggle") == "0"
     press(browser, Keys.SPACE)
     assert not browser.find_element(By.CSS_SELECTOR, '[data-object="0"]').is_displayed()
+
+
+def test_an_error_of_the_server_is_shown_in_place_of_the_photos(
+    browser: webdriver.Chrome, own: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Index, *_: object, **__: object) -> None:
+        raise BusyError("there is not enough memory for this request now; try again later")
+
+    def search(word: str) -> str:
+        by_id(browser, "q").clear()
+        by_id(browser, "q").send_keys(word, Keys.ENTER)
+        wait(browser, lambda b: not b.find_elements(By.CSS_SELECTOR, '#results[aria-busy="true"], #grid'))
+        return by_id(browser, "results").text
+
+    words = own.manifest.objects
+    with serve_in_thread(own) as address:
+        browser.get(f"{address}/?q={words[0]}&threshold=0")
+        assert shown_photos(browser)
+        with monkeypatch.context() as patch:
+            patch.setattr(Index, "find", refuse)
+            assert "not enough memory" in search(words[1])
+    assert "does not answer" in search(words[0])
+    wanted = ("503", "ERR_CONNECTION_REFUSED")
+    assert all(any(one in entry["message"] for one in wanted) for entry in browser.get_log("browser"))
 
 
 @pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])

@@ -51,6 +51,89 @@ def test_a_result_shows_score_and_outline(client: httpx.Client, made: Made) -> N
     assert f'src="/api/photos/{hit.photo}/outline.svg?q={word}"' in page
 
 
+def test_the_page_says_how_many_photos_there_are_and_what_a_score_means(client: httpx.Client, made: Made) -> None:
+    index = open_index(made.folder)
+    word, other = index.manifest.objects[0], index.manifest.attributes[0]
+    for query, threshold in ((word, 0.0), (word, 0.3), (f"{other} {word}", 0.05), (f"{word}, {other}", 0.1)):
+        n_hits = len(index.find(query, top=None, threshold=threshold))
+        page = client.get("/", params={"q": query, "threshold": threshold}).text
+        assert f"{n_hits} photo{'s score' if n_hits != 1 else ' scores'} {100 * threshold:.0f}% or more" in page
+        assert "score of a photo is the probability" in page
+        answer = client.get("/api/search", params={"q": query, "threshold": threshold, "count": 3}).json()
+        assert answer["total"] == n_hits
+    assert "No photo scores 100% or more" in client.get("/", params={"q": f"{word} {other}", "threshold": 1}).text
+    assert "probability that the object is in the photo" in client.get("/photos/1").text
+
+
+def test_a_hit_shows_the_words_that_found_it_their_score_and_region(client: httpx.Client, made: Made) -> None:
+    index = open_index(made.folder)
+    manifest = index.manifest
+    pairs = [f'"{a}" {o}' for o in manifest.objects for a in manifest.attributes[::4]]
+    queries = [
+        *(f'"{word}"' for word in manifest.factor_names),
+        *pairs,
+        f"{manifest.objects[0]}, {manifest.objects[1]}",
+    ]
+    n_hits = 0
+    for query in queries:
+        page = client.get("/", params={"q": query, "threshold": 0.2}).text
+        links = [link.replace("&amp;", "&") for link in re.findall(r'href="(/photos/[^"]+)"', page)]
+        hits = index.find(query, top=24, threshold=0.2)
+        assert len(links) == len(hits)
+        for link, hit in list(zip(links, hits, strict=True))[::3]:
+            photo = client.get(link).text
+            searched = photo[photo.index('id="searched"') :].split("</fieldset>")[0]
+            assert searched.count("data-toggle-searched") == photo.count('<path class="searched"') == len(hit.matches)
+            for match in hit.matches:
+                words = escape(" ".join(match.factors))
+                assert f'{words} <span class="quiet">region {match.region}</span>' in searched
+                assert f">{100 * match.score:.0f}%</span>" in searched
+            chosen = re.findall(r'data-region="(\d+)" role="button" aria-pressed="true"', photo)
+            assert chosen == [str(hit.matches[0].region)]
+            assert 'data-searched="0" d="M' in photo
+            n_hits += 1
+    assert n_hits > 100
+
+
+def test_a_photo_is_shown_whatever_is_searched_for(client: httpx.Client) -> None:
+    answer = client.get("/photos/1", params={"q": "zzz"})
+    assert answer.status_code == 200
+    assert "does not know the word" in answer.text
+    assert 'id="searched"' not in answer.text
+    assert 'id="searched"' not in client.get("/photos/1").text
+
+
+def test_touch_and_pointer_have_words_of_their_own(client: httpx.Client) -> None:
+    style = client.get("/static/style.css").text
+    assert (
+        "@media (hover: none) and (pointer: coarse) { .with-pointer { display: none } .with-touch { display: inline } }"
+        in style
+    )
+    for path in ("/photos/1", "/annotate"):
+        page = client.get(path).text
+        assert 'class="with-touch"' in page
+        assert 'class="with-pointer"' in page
+    assert "Tap a region" in client.get("/photos/1").text
+
+
+def test_a_name_is_removed_on_the_page_and_by_programs(own: Index) -> None:
+    with serve_in_thread(own) as address, httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
+        assert "Remove the name" not in client.get("/factors").text
+        for remove in (
+            lambda: client.post("/factors/free-1/name/remove"),
+            lambda: client.delete("/api/factors/free-1/name"),
+        ):
+            client.put("/api/factors/free-1/name", json={"name": "jagged"})
+            assert client.get("/factors").text.count('action="/factors/free-1/name/remove"') == 1
+            assert remove().status_code in (200, 303)
+            assert own.names == {}
+            assert client.get("/api/search", params={"q": "jagged"}).status_code == 422
+            assert remove().status_code == 422
+        assert client.put("/api/factors/free-1/name", json={"name": "jagged"}).status_code == 200
+        answer = client.delete("/api/factors/free-1/name")
+        assert answer.json() == {"factor": "free-1", "name": None}
+
+
 def test_an_unknown_word_names_the_nearest(client: httpx.Client, made: Made) -> None:
     word = open_index(made.folder).manifest.objects[0]
     answer = client.get(f"/?q={word}xq")

@@ -28,6 +28,7 @@ from tagsight.baselines.pooled import learn_space, stack_bags, weigh_boxes
 from tagsight.evaluation.method import Seen, Tags, put_background_at_zero
 from tagsight.features.described import DescribedPhoto
 from tagsight.readout.bags import Bags
+from tagsight.stopping import check_stop
 from tagsight.types import Array, Floats, Ints
 
 LENGTH = 128  # of a projected vector
@@ -102,6 +103,7 @@ def boost(above: Array, truth: Array, cuts: Array, rounds: int) -> Ensemble:
     sides, base = np.zeros((above.shape[1], K)), np.zeros(K)
     columns = np.arange(K)
     for _ in range(rounds):
+        check_stop()
         weight = np.exp(log_weight - log_weight.max(axis=0))
         signed = y * weight / weight.sum(axis=0)
         # sum_i W y mean_j h for h = 2 [x > t] - 1 and for h = 1; its size is 1 - 2 (weighted error).

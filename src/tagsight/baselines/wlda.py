@@ -28,6 +28,7 @@ from tagsight.baselines.pooled import learn_space, stack_bags, weigh_boxes
 from tagsight.evaluation.method import Seen, Tags, put_background_at_zero
 from tagsight.features.described import DescribedPhoto
 from tagsight.readout.bags import Bags
+from tagsight.stopping import check_stop
 from tagsight.types import Array, Floats, Ints
 
 LENGTH = 64  # of a projected vector
@@ -103,6 +104,7 @@ def learn_topics(bags: Bags, tags: Array, n_free: int, *, seed: int) -> Topics:
     allowed = np.hstack([tags > 0, np.ones((len(tags), n_free), bool)])
     topics = start_topics(bags, tags, n_free, seed)
     for _ in range(SWEEPS):
+        check_stop()
         log_phi, _ = infer_topics(topics, bags, allowed)
         topics = improve_topics(np.exp(log_phi).astype(np.float32), bags.X)
     return topics

@@ -33,6 +33,7 @@ from tagsight.evaluation.method import Seen, Tags
 from tagsight.features.described import DescribedPhoto
 from tagsight.readout.bags import Bags
 from tagsight.readout.regression import Linear
+from tagsight.stopping import check_stop
 from tagsight.types import Array, Floats, Ints
 
 SMOOTH = 0.1
@@ -125,6 +126,7 @@ def cluster(problem: Problem, turns: int) -> Clustered:
     objective: list[float] = []
     W = regress(F)
     for _ in range(turns):
+        check_stop()
         F = improve_indicators(problem, W.score(bags.X), F, allowed)
         W = regress(F)
         objective.append(measure_objective(problem, W, F))

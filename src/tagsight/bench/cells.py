@@ -45,6 +45,8 @@ def read_cells(folder: Path) -> list[dict[str, Any]]:
 
 def write_cell(path: Path, content: dict[str, Any]) -> None:
     """Write a cell whole; figures are rounded, and nan, which JSON does not have, is null."""
+    if path.exists():
+        read_cell(path)  # raises InputError where the file is not a cell
     write_atomically(path, (json.dumps(_round(content), indent=1, allow_nan=False) + "\n").encode())
 
 

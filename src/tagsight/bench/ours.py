@@ -15,6 +15,7 @@ from tagsight.readout.attributes import describe_parts
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
 from tagsight.readout.weights import Weights
+from tagsight.stopping import check_stop
 from tagsight.tasks.named import add_background
 from tagsight.trained import RegionPosterior, embed, look_at
 from tagsight.types import Array, Floats
@@ -43,6 +44,7 @@ class StackedIBPMethod:
         """Scores for new photos."""
         seen: list[Seen] = []
         for first in range(0, len(photos), BATCH):
+            check_stop()
             seen += map(self._to_seen, look_at(self._fitted, photos[first : first + BATCH]))
         return seen
 
@@ -50,6 +52,7 @@ class StackedIBPMethod:
         """Scores for new photos that show nothing but their allowed tags."""
         seen: list[Seen] = []
         for first in range(0, len(photos), BATCH):
+            check_stop()
             some = slice(first, first + BATCH)
             within = Tags(allowed.objects[some], allowed.attributes[some])
             seen += map(self._to_seen, look_at(self._fitted, photos[some], within))

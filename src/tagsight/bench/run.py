@@ -7,8 +7,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from threadpoolctl import threadpool_limits
-
 from tagsight.bench.cells import is_done, place_cell, write_cell
 from tagsight.bench.collections import COLLECTIONS
 from tagsight.bench.machine import describe_machine
@@ -18,12 +16,14 @@ from tagsight.bench.query_lists import COUNT, SEED, QueryLists, draw_lists, read
 from tagsight.bench.sources.source import SHARE, SPLIT_SEED, Source, hold_out
 from tagsight.bench.tables import Candidate
 from tagsight.bench.trial import DescribedSource, Trial, describe_source, pose_trial
+from tagsight.blas import one_blas_thread
 from tagsight.data.collection import Collection, TaggedPhoto
 from tagsight.errors import InputError
 from tagsight.features.described import N_REGIONS
 from tagsight.features.describer import Recipe
 from tagsight.files import read_bytes
 from tagsight.progress import Report
+from tagsight.stopping import check_stop
 from tagsight.training import TrainOptions, make_recipe
 
 PROTOCOL = 1  # raised when a protocol changes, so that old cells are made again
@@ -59,14 +59,15 @@ def _measure(fit: Fit, cells: list[Cell], trial: Trial, places: Places) -> Itera
     entry = find_entry(fit.method)
     method = make_method(fit.method, entry, trial.learn)
     start = time.perf_counter()
-    with _keep_order():
+    with one_blas_thread():
         method = method.fit(trial.learn.photos, trial.learn.tags, seed=fit.seed)
     fit_seconds = time.perf_counter() - start
     asks = any(cell.table == "queries" for cell in cells)
     queries = _ask(fit, trial, places) if asks else QueryLists((), ())
     candidate = Candidate(method, trial, queries, fit.seed)
     for cell in cells:
-        with _keep_order():
+        check_stop()
+        with one_blas_thread():
             figures = COLLECTIONS[fit.collection].tables[cell.table].score(candidate)
         look = candidate.look_seconds
         path = place_cell(places.output, cell)
@@ -81,11 +82,6 @@ def _measure(fit: Fit, cells: list[Cell], trial: Trial, places: Places) -> Itera
             },
         )
         yield path
-
-
-def _keep_order() -> threadpool_limits:
-    """One thread of BLAS, which adds in another order with other threads."""
-    return threadpool_limits(1, user_api="blas")
 
 
 def _settle(cell: Cell, places: Places) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import AsJson, Images, ModelFile, Threshold
-from tagsight.cli.console import print_json
+from tagsight.cli.console import print_json, show_text
 from tagsight.cli.photos import Viewer
 from tagsight.storage.model_file import load_model
 from tagsight.tasks.annotate import FoundObject, annotate_photo
@@ -29,12 +29,12 @@ def run(
         if json:
             print_json({"image": str(path), "objects": [one.to_json() for one in found]})
         else:
-            print(f"{path}\n" + "\n".join(f"  {say(one)}" for one in found))
+            print(f"{show_text(str(path))}\n" + "\n".join(f"  {say(one)}" for one in found))
     if viewer.n_failed:
         raise typer.Exit(1)
 
 
 def say(found: FoundObject) -> str:
     """horse 0.93: furry 0.88, brown 0.71."""
-    attributes = ", ".join(f"{attribute.name} {attribute.score:.2f}" for attribute in found.attributes)
-    return f"{found.name} {found.score:.2f}" + (f": {attributes}" if attributes else "")
+    attributes = ", ".join(f"{show_text(attribute.name)} {attribute.score:.2f}" for attribute in found.attributes)
+    return f"{show_text(found.name)} {found.score:.2f}" + (f": {attributes}" if attributes else "")

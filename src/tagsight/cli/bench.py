@@ -9,6 +9,7 @@ from tagsight.bench.collections import COLLECTIONS
 from tagsight.bench.plan import ABLATION, Request
 from tagsight.bench.run import Places, run_bench
 from tagsight.cli.console import show_progress
+from tagsight.storage.outputs import check_writable
 
 TABLES = ", ".join([*dict.fromkeys(table for one in COLLECTIONS.values() for table in one.tables), ABLATION])
 
@@ -42,6 +43,7 @@ def run(
     again: Annotated[bool, typer.Option(help="Make cells that are there again.")] = False,
 ) -> None:
     """Measure methods on a collection with truth: a JSON file a cell; what is there already is kept."""
+    check_writable(output)
     request = Request(collection, tuple(table or ()), tuple(methods or ()), features, seeds, on)
     with show_progress() as report:
         for path in run_bench(request, Places(data, output, queries), report, again=again, n_workers=workers):

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import Images, ModelFile
-from tagsight.cli.console import list_problems, show_progress
-from tagsight.cli.photos import Viewer
+from tagsight.cli.console import list_problems, show_progress, show_text
+from tagsight.cli.photos import Viewer, choose_photos
 from tagsight.data.collection import Problem
 from tagsight.errors import InputError
 from tagsight.export import FORMATS, choose_format, write_export
@@ -35,6 +35,8 @@ def run(
     chosen = choose_format(format)
     trained = load_model(model)
     viewer = Viewer(trained)
+    chosen_photos = choose_photos(images)
+    inputs = [photo.path for photo in chosen_photos]
     root = find_root(images)
     found: dict[str, int] = {}  # objects of each photo
     problems: list[Problem] = []
@@ -44,7 +46,7 @@ def run(
         problems.append(problem)
 
     def record() -> Iterator[ExportedPhoto]:
-        for path, photo, posterior in viewer.look(images):
+        for path, photo, posterior in viewer.look_at_chosen(chosen_photos):
             try:
                 name = name_photo(path, root)
             except InputError as error:
@@ -61,8 +63,8 @@ def run(
             report("photos", len(found), 0)
 
     with show_progress() as report:
-        for problem in write_export(record(), chosen, Target(trained.vocabulary, output)):
+        for problem in write_export(record(), chosen, Target(trained.vocabulary, output), inputs):
             leave_out(problem)
-    print(f"{output}: {sum(found.values())} objects found in {len(found)} photos")
+    print(f"{show_text(str(output))}: {sum(found.values())} objects found in {len(found)} photos")
     if viewer.n_failed or problems:
         raise typer.Exit(1)

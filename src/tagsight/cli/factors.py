@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import AsJson, ModelFile
-from tagsight.cli.console import print_json
+from tagsight.cli.console import print_json, show_text
 from tagsight.files import write_atomically
 from tagsight.pictures.factor_page import render_factors
 from tagsight.storage.model_file import load_model
+from tagsight.storage.outputs import check_output_file, is_page
 from tagsight.tasks.factors import list_factors
 
 
@@ -19,6 +20,8 @@ def run(
     json: AsJson = False,
 ) -> None:
     """Show every tagged and discovered factor: how often it is on, what it goes with, its clearest regions."""
+    if output is not None:
+        check_output_file(output, "a page of tagsight", is_page)
     trained = load_model(model)
     factors = list_factors(trained)
     if output is not None:
@@ -27,5 +30,5 @@ def run(
         print_json([factor.to_json() for factor in factors])
     elif output is None:
         for factor in factors:
-            companions = ", ".join(f"{name} {value:+.2f}" for name, value in factor.goes_with)
-            print(f"{factor.kind:9} {factor.name:20} {factor.share:6.1%} of regions   {companions}")
+            companions = ", ".join(f"{show_text(name)} {value:+.2f}" for name, value in factor.goes_with)
+            print(f"{factor.kind:9} {show_text(factor.name):20} {factor.share:6.1%} of regions   {companions}")

@@ -11,6 +11,7 @@ from tagsight.cli.console import print_json, show_text
 from tagsight.errors import InputError
 from tagsight.files import write_atomically
 from tagsight.index import Hit, open_index
+from tagsight.storage.outputs import check_output_file, is_page
 
 QUERY = 'Nouns and adjectives, as "furry brown horse, shiny car -person".'
 LIKE = "Photos like this one, or with a region like the one at pixel x,y of it."
@@ -28,6 +29,8 @@ def run(
     """Find photos by words, or by a photo like them; the best first, with the region and its score."""
     if (query is None) == (like is None):
         raise InputError("give either a query or --like PHOTO, and not both")
+    if output is not None:
+        check_output_file(output, "a page of tagsight", is_page)
     opened = open_index(index)
     if query is not None:
         hits = opened.find(query, top=top, threshold=threshold)

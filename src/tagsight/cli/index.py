@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import Address, AsJson, Engine, Format, ModelFile, PhotoFolder, Split, Workers
-from tagsight.cli.console import list_problems, print_json, show_progress
+from tagsight.cli.console import complain, list_problems, print_json, show_progress, show_text
 from tagsight.engine.devices import check_engine, open_engine
 from tagsight.index import build_index, list_source
+from tagsight.index.sources import count_outside_links
 
 
 def run(
@@ -28,7 +29,11 @@ def run(
     check_engine(engine, "cpu")
     with open_engine(engine, address) as spread, show_progress() as report:
         built = build_index(model, source, output, n_workers=workers, spread=spread, report=report)
+    for repair in built.repairs:
+        complain(repair)
     list_problems(built.problems)
+    if linked := count_outside_links(source):
+        complain(f"photos that are links and lead outside {str(source.root)!r}: {linked}; they are indexed and served")
     facts = {
         "index": str(output),
         "photos": built.n_photos,
@@ -40,7 +45,5 @@ def run(
     if json:
         print_json(facts)
         return
-    print(
-        f"{output}: {built.n_photos} photos ({built.added} added, {built.changed} changed, {built.removed} removed, "
-        f"{len(built.problems)} left out)"
-    )
+    changes = f"{built.added} added, {built.changed} changed, {built.removed} removed, {len(built.problems)} left out"
+    print(f"{show_text(str(output))}: {built.n_photos} photos ({changes})")

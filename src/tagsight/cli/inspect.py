@@ -4,13 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tagsight.cli.arguments import AsJson, CollectionFolder, Format, PhotoFolder, Split, SynonymFile, WordFile
-from tagsight.cli.console import list_problems, print_json, show_progress
+from tagsight.cli.console import list_problems, print_json, show_progress, show_text
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
 from tagsight.data.readers import open_collection
 from tagsight.data.summary import TagCount, summarise
 from tagsight.errors import UnreadablePhotoError
 from tagsight.progress import Report
+from tagsight.stopping import check_stop
 
 
 def run(
@@ -30,28 +31,32 @@ def run(
     if json:
         print_json(summary.to_json())
         return
-    print(f"{summary.name}: {summary.photos} photos, {len(summary.problems)} problems")
+    print(f"{show_text(summary.name)}: {summary.photos} photos, {len(summary.problems)} problems")
     for kind, counts in (("objects", summary.objects), ("attributes", summary.attributes)):
         print(f"{len(counts)} {kind}: {', '.join(say(count) for count in counts)}")
     print(f"{summary.objects_per_photo:.1f} objects and {summary.attributes_per_photo:.1f} attributes a photo")
-    print(f"rare (on fewer than {summary.rare_below} photos): {', '.join(summary.rare) or 'none'}")
+    print(f"rare (on fewer than {summary.rare_below} photos): {', '.join(map(show_text, summary.rare)) or 'none'}")
     print(f"{len(summary.untagged)} photos without tags, {len(summary.unlisted)} on disk but not listed")
     list_problems(summary.problems)
 
 
 def say(count: TagCount) -> str:
     """horse 12."""
-    return f"{count.name} {count.photos}"
+    return f"{show_text(count.name)} {count.photos}"
 
 
 def find_unreadable(collection: Collection, report: Report) -> list[Problem]:
     """Photos that are listed and there, but cannot be decoded (decoding lets go of Python's lock)."""
     problems: list[Problem] = []
     with ThreadPoolExecutor() as pool:
-        for done, problem in enumerate(pool.map(_try_photo, [photo.path for photo in collection.photos]), 1):
-            report("reading photos", done, len(collection.photos))
-            if problem is not None:
-                problems.append(problem)
+        try:
+            for done, problem in enumerate(pool.map(_try_photo, [photo.path for photo in collection.photos]), 1):
+                check_stop()
+                report("reading photos", done, len(collection.photos))
+                if problem is not None:
+                    problems.append(problem)
+        finally:
+            pool.shutdown(cancel_futures=True)
     return problems
 
 

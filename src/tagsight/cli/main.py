@@ -1,54 +1,62 @@
-"""The `tagsight` command: its sub-commands, and the one place that turns errors into exit codes."""
+"""The `tagsight` command: the one place that turns errors into sentences and exit codes.
 
+Signals are handled before anything else is imported: a library that is being imported may drop a KeyboardInterrupt.
+"""
+
+import os
 import sys
-from importlib import import_module
+from typing import NoReturn
 
-import typer
-
-from tagsight.cli.console import complain
 from tagsight.errors import StoppedError, TagsightError
+from tagsight.stopping import STOP, ignore_signals, install_handlers
 
-COMMANDS = (
-    "train",
-    "annotate",
-    "describe",
-    "segment",
-    "export",
-    "factors",
-    "inspect",
-    "index",
-    "find",
-    "name",
-    "serve",
-    "demo",
-    "bench",
-)
-
-
-def make_app(commands: tuple[str, ...] = COMMANDS) -> typer.Typer:
-    """The command line with some of its commands; each brings in what it needs, which takes time."""
-    app = typer.Typer(
-        help="Learn nouns and adjectives from photos with tags alone; then name, describe, outline and find.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-    )
-    app.callback()(lambda: None)  # a single command is still called by its name
-    for name in commands:
-        app.command(name)(import_module(f"tagsight.cli.{name}").run)
-    return app
+ADVICE = {  # how to go on with a command that was stopped
+    "train": "the same command with --resume goes on from here",
+    "annotate": "the photos printed are done; run the command again for the others",
+    "segment": "the masks written are complete; run the same command again for the others",
+    "export": "no file is half-written; run the same command again for the whole export",
+    "index": "the same command goes on from here",
+    "serve": "run the same command to serve again",
+    "demo": "run the same command to begin again; photos that are described are not described again",
+    "bench": "cells that are written are kept; the same command makes the others",
+}
 
 
 def main() -> None:
-    """Run the command line."""
-    asked = sys.argv[1:2]
+    """Run the command line; the process ends after it."""
+    arguments = sys.argv[1:]
+    install_handlers(ADVICE.get("".join(arguments[:1]), "run the same command again"))
+    from tagsight.cli.app import choose_commands, make_app
+    from tagsight.cli.console import flush_output, prepare_output, print_warnings
+
+    prepare_output()
+    print_warnings()
     try:
-        make_app(tuple(asked) if asked and asked[0] in COMMANDS else COMMANDS)()
+        make_app(choose_commands(arguments))()
     except StoppedError as error:
-        complain(str(error))
-        sys.exit(128 + error.signal)
+        _end_stopped(error)
     except TagsightError as error:
-        complain(str(error))
-        sys.exit(1)
-    except BrokenPipeError:
-        sys.exit(0)  # the reader of our output has seen enough
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{os.fsdecode(error.filename or 'a file')} cannot be read or written: {error.strerror or error}")
+    finally:
+        ignore_signals()
+        flush_output()
+
+
+def _end_stopped(error: StoppedError) -> NoReturn:
+    from tagsight.cli.console import complain
+
+    ignore_signals()  # one sentence is enough
+    complain(str(error))
+    sys.exit(128 + error.signal)
+
+
+def _fail(reason: str) -> NoReturn:
+    """End with the reason; with the signal's sentence where one came, since it may be the cause of the failure."""
+    from tagsight.cli.console import complain
+
+    if STOP.asked is not None:
+        _end_stopped(StoppedError(STOP.asked, STOP.advice))
+    complain(reason)
+    sys.exit(1)

@@ -5,13 +5,21 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import IndexFolder
-from tagsight.index import name_factor
+from tagsight.cli.console import show_text
+from tagsight.errors import InputError
+from tagsight.index import name_factor, remove_name
 
 
 def run(
     index: IndexFolder,
     factor: Annotated[str, typer.Argument(metavar="FACTOR", help="A discovered factor, such as free-7.")],
-    word: Annotated[str, typer.Argument(metavar="WORD", help="What to call it in queries.")],
+    word: Annotated[str | None, typer.Argument(metavar="WORD", help="What to call it in queries.")] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the factor's name.")] = False,
 ) -> None:
     """Name a discovered factor, so that it can be searched for; the model stays as it is."""
-    print(f"{factor} is now {name_factor(index, factor, word)!r}")
+    if (word is None) != remove:
+        raise InputError("give either a WORD for the factor or --remove, and not both")
+    if word is None:
+        print(f"{show_text(factor)} is no longer {remove_name(index, factor)!r}")
+    else:
+        print(f"{show_text(factor)} is now {name_factor(index, factor, word)!r}")

@@ -6,15 +6,14 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import Images, ModelFile
-from tagsight.cli.console import list_problems
-from tagsight.cli.photos import Viewer
-from tagsight.data.collection import Problem
+from tagsight.cli.console import show_text
+from tagsight.cli.photos import Viewer, choose_photos, name_outputs
 from tagsight.data.photo import read_photo
 from tagsight.errors import InputError
-from tagsight.files import write_atomically
 from tagsight.pictures.overlay import draw_overlay
 from tagsight.pictures.palette import LARGEST, encode_palette
 from tagsight.storage.model_file import load_model
+from tagsight.storage.outputs import SharedFolder
 from tagsight.tasks.segment import refine_objects, segment_objects
 
 
@@ -26,25 +25,29 @@ def run(
     threshold: Annotated[float, typer.Option(min=0.0, max=1.0, help="Less probable is background.")] = 0.0,
     refine: Annotated[bool, typer.Option("--refine", help="Draw edges to those of the photo by a dense CRF.")] = False,
 ) -> None:
-    """Outline the objects of photos: DIR/NAME.png, 0 background, 1.. objects in the model's order."""
+    """Outline the objects of photos: DIR/NAME.png, 0 background, 1.. objects in the model's order.
+
+    Masks of a folder's photos keep their place under it: DIR/SUBFOLDER/NAME.png. Where two photos would share a name,
+    both masks have the photo's full name: DIR/NAME.jpg.png. Masks of an earlier run are replaced, other files never.
+    """
     trained = load_model(model)
     names = trained.vocabulary.objects
     if len(names) > LARGEST:
         raise InputError(f"a palette PNG holds {LARGEST} objects and the model has {len(names)}")
+    outputs = name_outputs(choose_photos(images))
+    masks = {photo.path: f"{name.as_posix()}.png" for photo, name in outputs.items()}
+    overlays = {path: f"{mask.removesuffix('.png')}.overlay.jpg" for path, mask in masks.items()} if overlay else {}
+    folder = SharedFolder(output, masks)
+    folder.check([*masks.values(), *overlays.values()])
     viewer = Viewer(trained)
-    written: dict[str, Path] = {}
-    for path, photo, posterior in viewer.look(images):
-        if path.stem in written:
-            list_problems([Problem(path, f"{path.stem}.png is already the mask of {str(written[path.stem])!r}")])
-            continue
-        written[path.stem] = path
+    for path, photo, posterior in viewer.look_at_chosen(outputs):
         if refine:
             mask = refine_objects(photo, posterior, read_photo(path).pixels, threshold=threshold)
         else:
             mask = segment_objects(photo, posterior, threshold=threshold)
-        write_atomically(output / f"{path.stem}.png", encode_palette(mask))
+        place = folder.write(masks[path], encode_palette(mask))
         if overlay:
-            write_atomically(output / f"{path.stem}.overlay.jpg", draw_overlay(path, mask, names))
-        print(output / f"{path.stem}.png")
+            folder.write(overlays[path], draw_overlay(path, mask, names))
+        print(show_text(str(place)))
     if viewer.n_failed:
         raise typer.Exit(1)

@@ -23,5 +23,5 @@ def run(
     """Search, look at and annotate photos in the browser."""
     check_token(host, token)
     opened = open_index(index)
-    complain(f"http://{bracket(host)}:{port}/{'?token=...' if token else ''} (Ctrl-C ends it)")
-    serve(opened, host=host, port=port, token=token)
+    address = f"http://{bracket(host)}:{port}/{'?token=...' if token else ''} (Ctrl-C ends it)"
+    serve(opened, host=host, port=port, token=token, on_listening=lambda: complain(address))

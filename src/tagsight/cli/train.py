@@ -17,14 +17,17 @@ from tagsight.cli.arguments import (
     WordFile,
     Workers,
 )
-from tagsight.cli.console import complain, list_problems, print_json, show_progress
+from tagsight.cli.console import complain, list_problems, print_json, show_progress, show_text
 from tagsight.data.readers import open_collection
+from tagsight.data.summary import find_weaknesses
+from tagsight.fitting import FEWEST_TO_HOLD_OUT
 from tagsight.locks import hold_lock
 from tagsight.memory import read_size
 from tagsight.presets import PRESETS
-from tagsight.stopping import heed_signals
-from tagsight.storage.checkpoint import has_checkpoint, place_checkpoint, remove_checkpoint
+from tagsight.stopping import STOP
+from tagsight.storage.checkpoint import check_checkpoint_folder, has_checkpoint, place_checkpoint, remove_checkpoint
 from tagsight.storage.model_file import save_model
+from tagsight.storage.outputs import check_output_file, is_model
 from tagsight.training import Keeping, TrainOptions
 from tagsight.training import train as train_model
 from tagsight.validation import check_choice
@@ -77,12 +80,16 @@ def run(
         options = options._replace(**PRESETS[preset], readout=False)
     fields = {"coupling": coupling, "affinity": affinity, "centred": centred}
     options = options._replace(**{name: value for name, value in fields.items() if value is not None})
+    for weakness in find_weaknesses(opened, fewest_photos=FEWEST_TO_HOLD_OUT):
+        complain(f"warning: {weakness}")
     checkpoint = place_checkpoint(output)
+    check_output_file(output, "a tagsight model", is_model)
+    check_checkpoint_folder(checkpoint)
     busy = f"another training is writing {str(output)!r}; wait for it, or choose another --output"
     with hold_lock(output.with_name(f"{output.name}.lock"), wait=False, busy=busy, remove=True):
         _say_what_lies_there(checkpoint, resume)
-        with heed_signals() as stop, show_progress() as report:
-            outcome = train_model(opened, options, report, Keeping(checkpoint, resume, stop))
+        with show_progress() as report:
+            outcome = train_model(opened, options, report, Keeping(checkpoint, resume, STOP))
             save_model(outcome.model, output)
         remove_checkpoint(checkpoint)
     list_problems(opened.problems + outcome.problems)
@@ -100,7 +107,8 @@ def run(
     if json:
         print_json(facts)
         return
-    print(f"{output}: {facts['objects']} objects, {facts['attributes']} attributes from {facts['photos']} photos")
+    learned = f"{facts['objects']} objects, {facts['attributes']} attributes from {facts['photos']} photos"
+    print(f"{show_text(str(output))}: {learned}")
     for kind, error in facts["calibration_error"].items():
         print(f"calibration error of {kind}: {'not measured' if error is None else f'{error:.3f}'}")
     print("seconds: " + ", ".join(f"{stage} {time:.1f}" for stage, time in seconds.items()))

@@ -2,13 +2,16 @@
 
 A reader turns a dataset's files into a `Table` of rows as they are written; `collect` turns any table into a
 `Collection`. One bad row never stops the others: it becomes a `Problem`. What stops is a table with no usable
-photo, and a word used both as noun and as adjective, since the model has one column a word.
+photo, a word used both as noun and as adjective, since the model has one column a word, and a word that is a
+name tagsight gives itself.
 
 A photo listed twice is kept once with the tags of both rows, and reported: two rows of one photo usually come
 from merging lists, and dropping either would lose tags.
 """
 
 import os
+import re
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -16,6 +19,9 @@ from typing import NamedTuple
 from tagsight.data.synonyms import NO_SYNONYMS, Synonyms
 from tagsight.data.vocabulary import Vocabulary, normalise_tag, order_words
 from tagsight.errors import InputError
+
+RESERVED = re.compile(r"background|free-\d+")
+"""Names that tagsight gives itself: the class of what is no object, and factors without a tag."""
 
 
 class Problem(NamedTuple):
@@ -98,46 +104,60 @@ def collect(table: Table, *, name: str, synonyms: Synonyms = NO_SYNONYMS) -> Col
         for photo in gathered
     )
     _refuse_double_kind(vocabulary, photos)
+    _refuse_reserved(vocabulary)
     return Collection(name, table.root, photos, vocabulary, tuple(problems))
+
+
+def find_listed(table: Table) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
+    """The photos of a table that exist, whatever their tags, and the problems of the others."""
+    problems = list(table.problems)
+    gathered = _gather(table, NO_SYNONYMS, problems)
+    if not gathered:
+        raise InputError(_explain_empty(table, problems))
+    return tuple(photo.path for photo in gathered), tuple(problems)
 
 
 def _gather(table: Table, synonyms: Synonyms, problems: list[Problem]) -> list[_Gathered]:
     """Keep the rows whose photo exists, one entry a photo; note what is wrong with the others."""
-    root = Path(os.path.realpath(table.root))
     photos: dict[Path, _Gathered] = {}
     for row in table.rows:
         try:
             _check_text(row)
-            place = place_photo(root, row.image)
+            place = place_photo(table.root, row.image)
         except InputError as error:
             problems.append(Problem(_show_path(table.root, row.image), f"{row.where}: {error}"))
             continue
         if place in photos:
             reason = f"{row.where}: listed more than once; the tags of its rows are merged"
-            problems.append(Problem(photos[place].path, reason))
-        photo = photos.setdefault(place, _Gathered(table.root / row.image, set(), set()))
+            problems.append(Problem(place, reason))
+        photo = photos.setdefault(place, _Gathered(place, set(), set()))
         photo.objects.update(_normalise(row.objects, synonyms.objects))
         photo.attributes.update(_normalise(row.attributes, synonyms.attributes))
     return list(photos.values())
 
 
 def place_photo(root: Path, image: str) -> Path:
-    """Find a photo that a row names, with every link followed; ``root`` must have none left to follow.
+    """The path of the photo that a row names, as spelt from ``root`` without ``.`` and ``..``.
 
-    A collection may come from anyone: a name that leads out of its folder is refused, whatever it points to.
+    The name itself must not lead out of the folder. Links may: DVC and git-annex store every photo elsewhere and
+    keep a link to it in the collection.
     """
     if not image.strip():
         raise InputError("no image name")
     if PurePath(image).is_absolute():
         raise InputError(f"absolute path {image!r}; write it relative to the collection's folder")
+    name = os.path.normpath(image)
+    if PurePath(name).parts[:1] == ("..",):
+        raise InputError(f"{image!r} leads out of the collection's folder")
+    place = root / name
     try:
-        place = Path(os.path.realpath(root / image))
+        status = os.stat(place)
     except ValueError as error:
         raise InputError(f"{image!r} cannot be a file name") from error
-    if not place.is_relative_to(root):
-        raise InputError(f"{image!r} leads out of the collection's folder")
-    if not os.path.isfile(place):
-        raise InputError("not a file" if os.path.exists(place) else "no such photo")
+    except OSError as error:
+        raise InputError("a broken link" if os.path.islink(place) else "no such photo") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError("not a file")
     return place
 
 
@@ -174,10 +194,24 @@ def _refuse_double_kind(vocabulary: Vocabulary, photos: tuple[TaggedPhoto, ...])
     )
 
 
+def _refuse_reserved(vocabulary: Vocabulary) -> None:
+    for word in vocabulary.names:
+        if RESERVED.fullmatch(word):
+            meaning = (
+                "the class of regions without an object" if word == "background" else "the name of a discovered factor"
+            )
+            raise InputError(
+                f"tag {word!r} cannot be used, since {word!r} is {meaning}: rename it, in the tags or by a synonyms "
+                f"file (--synonyms) with a line such as '{word},{word} tag' under the header 'from,to'"
+            )
+
+
 def _explain_empty(table: Table, problems: list[Problem]) -> str:
     if not table.rows:
-        first = f" (first problem: {problems[0].path.name!r}: {problems[0].reason})" if problems else ""
-        return f"{str(table.source)!r} lists no photo{first}: give it one entry a photo"
+        if not problems:
+            return f"{str(table.source)!r} lists no photo: give it one entry a photo"
+        first = f"first problem: {problems[0].path.name!r}: {problems[0].reason}"
+        return f"{str(table.source)!r} lists no photo that can be used ({first})"
     first_row = problems[len(table.problems)]
     return (
         f"none of the {len(table.rows)} photos in {str(table.source)!r} can be used (first problem: "

@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tagsight.data.collection import Problem
+from tagsight.data.formats import OTHER_IMAGE_SUFFIXES, PHOTO_SUFFIXES, find_remedy
+from tagsight.storage.outputs import RECORD, SharedFolder
 
-PHOTO_SUFFIXES = frozenset({".bmp", ".gif", ".jfif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+_SHOWN = 10
+_LINKED_FOLDER = "a link to a folder, which is not followed: copy its photos here, or link them one by one"
 
 
 class Listing(NamedTuple):
@@ -17,21 +20,46 @@ class Listing(NamedTuple):
 
 
 def list_photos(root: Path) -> Listing:
-    """List the files under a folder that are named like photos; hidden and linked folders are left out."""
+    """List the files under a folder that are named like photos, links to files included.
+
+    Hidden files and folders are skipped, and masks and exports that tagsight wrote here. Links to folders, photos of
+    a kind that cannot be read here and other image files are problems; the last are reported together.
+    """
     photos: list[Path] = []
     problems: list[Problem] = []
+    others: list[Path] = []
+    outputs: list[SharedFolder] = []
 
     def note(error: OSError) -> None:
         problems.append(Problem(Path(error.filename), f"folder cannot be listed: {error.strerror}"))
 
     for folder, subfolders, files in os.walk(root, onerror=note):
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        paths = (Path(folder, name) for name in subfolders)
+        problems += [Problem(path, _LINKED_FOLDER) for path in paths if path.is_symlink()]
+        if RECORD in files:
+            outputs.append(SharedFolder(Path(folder)))
         for name in sorted(files):
             path = Path(folder, name)
-            if name.startswith(".") or path.suffix.lower() not in PHOTO_SUFFIXES:
+            suffix = path.suffix.lower()
+            if name.startswith(".") or any(output.wrote(path) for output in outputs):
                 continue
-            if path.is_file():
+            if suffix in OTHER_IMAGE_SUFFIXES:
+                others.append(path)
+            elif (remedy := find_remedy(path)) is not None:
+                problems.append(Problem(path, remedy))
+            elif suffix in PHOTO_SUFFIXES and path.is_file():
                 photos.append(path)
-            else:
+            elif suffix in PHOTO_SUFFIXES:
                 problems.append(Problem(path, "named like a photo, but no file: a broken link or a device"))
-    return Listing(tuple(photos), tuple(problems))
+    return Listing(tuple(photos), (*problems, *_report_others(root, others)))
+
+
+def _report_others(root: Path, others: list[Path]) -> tuple[Problem, ...]:
+    """One problem for all image files of kinds that are not read."""
+    if not others:
+        return ()
+    names = ", ".join(repr(str(path.relative_to(root))) for path in others[:_SHOWN])
+    shown = names + (", ..." if len(others) > _SHOWN else "")
+    count = "1 image file is" if len(others) == 1 else f"{len(others)} image files are"
+    return (Problem(root, f"{count} of a kind that is not read ({shown}): convert such files to JPEG"),)

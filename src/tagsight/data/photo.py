@@ -5,9 +5,7 @@ Files come from anywhere, so whatever a decoder objects to becomes an error that
 
 import os
 import stat
-import struct
 import warnings
-import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from io import BytesIO
@@ -16,29 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from PIL import ExifTags, Image
 
+from tagsight.data.formats import DECODER_ERRORS, FORMATS, find_remedy
 from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.types import Array
 
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
-
 # Where Pillow itself refuses by default (twice its warning level); a 108-megapixel phone photo passes.
 MAX_PIXELS = 2 * 89_478_485
-
-# What Pillow's decoders raise on damaged files. OSError covers truncation and failures of the disk.
-_DECODER_ERRORS = (
-    AttributeError,
-    EOFError,
-    IndexError,
-    KeyError,
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    struct.error,
-    zlib.error,
-)
 
 
 class Photo(NamedTuple):
@@ -102,6 +83,9 @@ def _load(
         # A JPEG decodes at 1/2, 1/4 or 1/8 of its size where that is still enough.
         image.draft(None, _fit(size, max_side))
         image.load()
+        if image.format == "HEIF" and image.size != size:
+            # libheif decodes what the content says, whatever the header says.
+            raise OSError(f"its header says {size[0]} x {size[1]} pixels, its content {image.width} x {image.height}")
         return _Loaded(image, size, _read_orientation(image))
 
 
@@ -114,12 +98,13 @@ def _name_errors(path: str | os.PathLike[str], max_pixels: int) -> Generator[Non
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             yield
     except Image.UnidentifiedImageError as error:
-        raise UnreadablePhotoError(path, f"not a file of a known kind ({', '.join(FORMATS)})") from error
+        known = f"not a file of a known kind ({', '.join(FORMATS)})"
+        raise UnreadablePhotoError(path, find_remedy(os.fsdecode(path)) or known) from error
     except Image.DecompressionBombError as error:
         raise UnreadablePhotoError(path, f"it says it has more than {max_pixels:,} pixels") from error
     except MemoryError as error:
         raise UnreadablePhotoError(path, "not enough memory to decode it") from error
-    except _DECODER_ERRORS as error:
+    except DECODER_ERRORS as error:
         raise UnreadablePhotoError(path, _explain(error)) from error
 
 
@@ -162,7 +147,7 @@ def _read_orientation(image: Image.Image) -> int:
     """
     try:
         return image.getexif().get(ExifTags.Base.Orientation, 1)
-    except _DECODER_ERRORS:
+    except DECODER_ERRORS:
         return 1
 
 

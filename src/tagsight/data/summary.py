@@ -12,6 +12,8 @@ from tagsight.data.listing import list_photos
 RARE_BELOW = 5
 """A tag on fewer photos than this has hardly anything to be learned from."""
 
+_SHOWN = 10
+
 
 class TagCount(NamedTuple):
     """On how many photos a tag is."""
@@ -70,8 +72,30 @@ def summarise(collection: Collection, *, rare_below: int = RARE_BELOW) -> Summar
         rare=tuple(count.name for count in objects + attributes if count.photos < rare_below),
         untagged=tuple(photo.path for photo in photos if not photo.objects and not photo.attributes),
         unlisted=_find_unlisted(photos, listing.photos),
-        problems=collection.problems + listing.problems,
+        problems=tuple(dict.fromkeys(collection.problems + listing.problems)),
     )
+
+
+def find_weaknesses(collection: Collection, *, fewest_photos: int, rare_below: int = RARE_BELOW) -> list[str]:
+    """Sentences on what a model can hardly learn from a collection; below ``fewest_photos`` it is not calibrated."""
+    photos = collection.photos
+    untagged = sum(not photo.objects and not photo.attributes for photo in photos)
+    counts = _count(collection.vocabulary.objects, (photo.objects for photo in photos))
+    counts += _count(collection.vocabulary.attributes, (photo.attributes for photo in photos))
+    rare = [repr(count.name) for count in counts if count.photos < rare_below]
+    found: list[str] = []
+    if len(photos) < fewest_photos:
+        found.append(f"number of photos: {len(photos)}; with fewer than {fewest_photos}, scores are not calibrated")
+    if untagged:
+        found.append(
+            f"photos without a tag: {untagged} of {len(photos)}; they are used as negative examples of every tag"
+        )
+    if rare:
+        shown = ", ".join(rare[:_SHOWN]) + (", ..." if len(rare) > _SHOWN else "")
+        found.append(
+            f"tags on fewer than {rare_below} photos: {len(rare)} of {len(counts)} ({shown}); add photos of them"
+        )
+    return found
 
 
 def _count(vocabulary: tuple[str, ...], tags: Iterable[tuple[str, ...]]) -> tuple[TagCount, ...]:
@@ -80,5 +104,5 @@ def _count(vocabulary: tuple[str, ...], tags: Iterable[tuple[str, ...]]) -> tupl
 
 
 def _find_unlisted(photos: tuple[TaggedPhoto, ...], on_disk: tuple[Path, ...]) -> tuple[Path, ...]:
-    listed = {os.path.realpath(photo.path) for photo in photos}
-    return tuple(path for path in on_disk if os.path.realpath(path) not in listed)
+    listed = {os.path.abspath(photo.path) for photo in photos}
+    return tuple(path for path in on_disk if os.path.abspath(path) not in listed)

@@ -3,6 +3,7 @@
 import warnings
 from typing import NamedTuple
 
+from tagsight.blas import one_blas_thread
 from tagsight.engine.remembered import RememberedBatch
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fit import Loop, settle
@@ -35,6 +36,7 @@ class NewPhotos(NamedTuple):
     allowed: Array  # (I, K)
 
 
+@one_blas_thread()
 def infer_photos(learned: Learned, photos: NewPhotos, *, n_threads: int | None = None) -> Inference:
     """Posterior with the globals fixed."""
     shard = _shard(learned, photos)
@@ -43,6 +45,7 @@ def infer_photos(learned: Learned, photos: NewPhotos, *, n_threads: int | None =
         return settle_photos(shard, local, photos.allowed, learned.state, learned.settings, run)
 
 
+@one_blas_thread()
 def infer_transductively(
     learned: Learned, photos: NewPhotos, *, max_sweeps: int, tol: float, n_threads: int | None = None
 ) -> Inference:

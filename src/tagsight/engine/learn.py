@@ -6,14 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tagsight.blas import one_blas_thread
 from tagsight.engine.devices import KeptBatch, LocalBatch, batches_on
 from tagsight.engine.streamed import StreamedBatch
 from tagsight.engine.threads import thread_map
-from tagsight.model.fit import Fit, Loop, fit
+from tagsight.model.fit import Fit, Loop, Position, fit
 from tagsight.model.layout import Shard
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import STARTS, start_local
 from tagsight.model.state import Local
+from tagsight.stopping import check_stop
 from tagsight.storage.checkpoint import FitCheckpoint
 from tagsight.storage.local_file import load_posterior
 from tagsight.storage.stored_shards import StoredShards
@@ -31,6 +33,7 @@ class Lesson(NamedTuple):
     seed: int = 0
 
 
+@one_blas_thread()
 def learn(
     shards: Sequence[Shard],
     lesson: Lesson,
@@ -54,6 +57,7 @@ def learn(
         return _fit(batches, lesson, checkpoint), batches
 
 
+@one_blas_thread()
 def learn_stored(
     shards: StoredShards,
     square: float,
@@ -85,14 +89,21 @@ def _starter(shards: Sequence[Shard], lesson: Lesson) -> Callable[[Shard], Local
 
 
 def _fit(batches: Sequence[KeptBatch], lesson: Lesson, checkpoint: FitCheckpoint | None) -> Fit:
-    """As `model.fit.fit`; under a checkpoint, from its position, which a signal asks to keep."""
+    """As `model.fit.fit`; a signal stops it after a sweep, and a checkpoint keeps the position and goes on from it."""
     D, settings, loop, affinity, _, seed = lesson
     if checkpoint is None:
-        return fit(batches, D, settings, loop, affinity=affinity, seed=seed)
+        return fit(batches, D, settings, _check_after_sweeps(loop), affinity=affinity, seed=seed)
     loop = loop._replace(on_position=lambda position: checkpoint.note(position, batches))
-    with checkpoint.stop.after_sweep():
-        position = checkpoint.load_position()
-        result = fit(batches, D, settings, loop, affinity=affinity, seed=seed, position=position)
-        checkpoint.finish(result)
+    position = checkpoint.load_position()
+    result = fit(batches, D, settings, loop, affinity=affinity, seed=seed, position=position)
+    checkpoint.finish(result)
     checkpoint.stop.check()
     return result
+
+
+def _check_after_sweeps(loop: Loop) -> Loop:
+    def on_position(position: Position) -> None:
+        check_stop()
+        loop.on_position(position)
+
+    return loop._replace(on_position=on_position)

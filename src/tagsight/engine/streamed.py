@@ -6,7 +6,6 @@ cut at multiples of `model.local_step.BLOCK` photos give the bits of one shard i
 """
 
 import os
-import shutil
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -18,7 +17,7 @@ from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Local, Summary, empty_summary
 from tagsight.model.visit import Visit
-from tagsight.storage.local_file import load_local, place_before, place_now, save_local
+from tagsight.storage.local_file import link_local, load_local, place_before, place_now, save_local
 from tagsight.storage.stored_shards import StoredShards
 
 
@@ -34,8 +33,8 @@ class StreamedBatch:
         self._numbers = count()
         self._now: list[Path] = []
         self._before: list[Path] = []
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._tidy()
 
     def start(self, start: Callable[[Shard], Local]) -> None:
         """Begin with the local posterior that `start` gives each shard."""
@@ -111,7 +110,7 @@ class StreamedBatch:
 
     def _adopt(self, kept: Path) -> Path:
         path = self._name()
-        os.link(kept, path)
+        link_local(kept, path)
         return path
 
     def _name(self) -> Path:
@@ -119,5 +118,6 @@ class StreamedBatch:
 
     def _tidy(self) -> None:
         """Remove what is needed neither now nor before; links elsewhere stay."""
-        for path in set(self._folder.iterdir()) - set(self._now) - set(self._before):
+        written = {path for path in self._folder.glob("*.safetensors") if path.stem.isdecimal()}
+        for path in written - set(self._now) - set(self._before):
             path.unlink()

@@ -4,11 +4,9 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
-from threadpoolctl import ThreadpoolController
-
+from tagsight.blas import one_blas_thread
 from tagsight.engine.residuals import sample_residuals
 from tagsight.model.layout import Shard, clear_columns
 from tagsight.model.local_step import Map, local_step
@@ -60,16 +58,11 @@ class ThreadBatch:
         return summary
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
 @contextmanager
 def thread_map(n_threads: int | None) -> Iterator[Map]:
     """A map over `n_threads` threads (None: all cores) that yields in order; BLAS adds none of its own."""
     count = n_threads or os.cpu_count() or 1
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if count == 1:
             yield map
         else:

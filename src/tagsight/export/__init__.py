@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 
 from tagsight.data.collection import Problem
 from tagsight.errors import InputError
@@ -9,15 +10,16 @@ from tagsight.export import coco, cvat, labelme, labelstudio, voc, xmp, yolo
 from tagsight.export.output import Format, Target
 from tagsight.export.record import ExportedPhoto
 from tagsight.files import write_atomically
+from tagsight.storage.outputs import SharedFolder
 
 FORMATS: dict[str, Format] = {
-    "coco": coco.write,
-    "voc": voc.write,
-    "labelstudio": labelstudio.write,
-    "cvat": cvat.write,
-    "labelme": labelme.write,
-    "yolo": yolo.write,
-    "xmp": xmp.write,
+    "coco": Format(coco.write, coco.FILES),
+    "voc": Format(voc.write, voc.FILES),
+    "labelstudio": Format(labelstudio.write, labelstudio.FILES),
+    "cvat": Format(cvat.write, cvat.FILES),
+    "labelme": Format(labelme.write),
+    "yolo": Format(yolo.write, yolo.FILES),
+    "xmp": Format(xmp.write),
 }
 
 
@@ -28,21 +30,30 @@ def choose_format(name: str) -> Format:
     return FORMATS[name]
 
 
-def write_export(photos: Iterable[ExportedPhoto], format: Format, target: Target) -> Iterator[Problem]:
+def write_export(
+    photos: Iterable[ExportedPhoto], format: Format, target: Target, inputs: Iterable[Path] = ()
+) -> Iterator[Problem]:
     """Write the files as they come, each whole or not at all; what could not be exported is told.
 
-    Without a photo nothing is written, lest an empty export replace one that was not.
+    A file is replaced only if it is as tagsight wrote it; others, and `inputs`, are kept and reported. Without a photo
+    nothing is written, lest an empty export replace one that was not.
     """
+    output = SharedFolder(target.folder, inputs)
+    output.check(format.files)
     rest = iter(photos)
     first = next(rest, None)
     if first is None:
         return
-    for made in format(chain([first], rest), target):
+    for made in format.write(chain([first], rest), target):
         if isinstance(made, Problem):
             yield made
             continue
-        file = target.folder / made.name
+        if made.merged:
+            write_atomically(target.folder / made.name, made.content)
+            continue
         try:
-            write_atomically(file, made.content)
-        except OSError as problem:
-            raise InputError(f"cannot write {str(file)!r}: {problem.strerror or problem}") from problem
+            output.check([made.name])
+        except InputError as error:
+            yield Problem(target.folder / made.name, str(error))
+            continue
+        output.write(made.name, made.content)

@@ -14,6 +14,8 @@ from tagsight.export.output import JsonList, OutputFile, Target, join_object, to
 from tagsight.export.record import ExportedPhoto
 from tagsight.export.runs import encode_counts
 
+FILES = ("instances_masks.json", "instances_polygons.json")
+
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile]:
     """Both files, when all photos have come."""
@@ -26,9 +28,9 @@ def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFil
             runs = {"size": [height, width], "counts": encode_counts(photo.mask(n))}
             masks.add(annotation | {"segmentation": runs})
             polygons.add(annotation | {"segmentation": list_polygons(photo, n)})
-    for kind, annotations in (("masks", masks), ("polygons", polygons)):
+    for name, annotations in zip(FILES, (masks, polygons), strict=True):
         yield OutputFile(
-            f"instances_{kind}.json",
+            name,
             join_object(
                 {
                     "info": to_json({"description": "objects found by tagsight"}),

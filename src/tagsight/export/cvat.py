@@ -17,6 +17,8 @@ from tagsight.export.runs import encode_counts
 
 SCORE = "score"
 
+FILES = ANNOTATIONS, LABELS = ("annotations/default.json", "labels.json")
+
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile]:
     """Both files, when all photos have come."""
@@ -34,8 +36,8 @@ def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFil
         )
     categories = {"label": {"labels": list_labels(target.vocabulary), "attributes": []}}
     fields = {"info": b"{}", "categories": to_json(categories), "items": items.to_json()}
-    yield OutputFile("annotations/default.json", join_object(fields))
-    yield OutputFile("labels.json", to_json(list_cvat_labels(target.vocabulary)))
+    yield OutputFile(ANNOTATIONS, join_object(fields))
+    yield OutputFile(LABELS, to_json(list_cvat_labels(target.vocabulary)))
 
 
 def annotate(photo: ExportedPhoto, n: int) -> dict[str, Any]:

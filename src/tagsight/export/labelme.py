@@ -10,7 +10,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tagsight.data.collection import Problem
-from tagsight.errors import InputError
 from tagsight.export.labelstudio import say_scores
 from tagsight.export.outline import trace_polygons
 from tagsight.export.output import OutputFile, Target, to_json, write_each
@@ -23,10 +22,7 @@ def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFil
     """A file a photo."""
 
     def encode(photo: ExportedPhoto, name: str) -> bytes:
-        file = target.folder / name
-        if file.exists():
-            raise InputError(f"{str(file)!r} is there already and is kept; remove it or choose another folder")
-        return to_json(describe(photo, file))
+        return to_json(describe(photo, target.folder / name))
 
     yield from write_each(photos, lambda name: str(PurePosixPath(name).with_suffix(".json")), encode)
 

@@ -24,6 +24,8 @@ WORD = 8  # bits of a value
 SIZES = (3, 4, 8, 16)  # bits a run's length may take
 LONGEST = 1 << SIZES[-1]
 
+FILES = TASKS, CONFIG = ("tasks.json", "config.xml")
+
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile]:
     """Both files, when all photos have come."""
@@ -33,8 +35,8 @@ def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFil
         score = max((instance.score for instance in photo.instances), default=0.0)
         prediction = {"model_version": "tagsight", "score": score, "result": results}
         tasks.add({"data": {"image": LOCAL_FILES + quote(photo.name)}, "predictions": [prediction]})
-    yield OutputFile("tasks.json", tasks.to_json())
-    yield OutputFile("config.xml", make_config(target.vocabulary).encode())
+    yield OutputFile(TASKS, tasks.to_json())
+    yield OutputFile(CONFIG, make_config(target.vocabulary).encode())
 
 
 def list_results(photo: ExportedPhoto, n: int) -> list[dict[str, Any]]:

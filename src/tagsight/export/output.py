@@ -16,6 +16,7 @@ class OutputFile(NamedTuple):
 
     name: str
     content: bytes
+    merged: bool = False  # the content keeps all that the file holds already
 
 
 class Target(NamedTuple):
@@ -25,12 +26,23 @@ class Target(NamedTuple):
     folder: Path
 
 
-Format = Callable[[Iterable[ExportedPhoto], Target], Iterator[OutputFile | Problem]]
+WriteFiles = Callable[[Iterable[ExportedPhoto], Target], Iterator[OutputFile | Problem]]
 """Takes photos one at a time and keeps no mask of them; files of the whole export come last."""
 
 
+class Format(NamedTuple):
+    """How photos become files."""
+
+    write: WriteFiles
+    files: tuple[str, ...] = ()  # names of the files of the whole export
+
+
 def write_each(
-    photos: Iterable[ExportedPhoto], place: Callable[[str], str], encode: Callable[[ExportedPhoto, str], bytes]
+    photos: Iterable[ExportedPhoto],
+    place: Callable[[str], str],
+    encode: Callable[[ExportedPhoto, str], bytes],
+    *,
+    merged: bool = False,
 ) -> Iterator[OutputFile | Problem]:
     """A file for each photo at the place of its name; one whose place is taken is left out."""
     taken: dict[str, str] = {}
@@ -46,7 +58,7 @@ def write_each(
             yield Problem(photo.path, str(error))
             continue
         taken[name] = photo.name
-        yield OutputFile(name, content)
+        yield OutputFile(name, content, merged)
 
 
 def to_json(value: Any) -> bytes:

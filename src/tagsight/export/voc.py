@@ -14,6 +14,8 @@ from tagsight.export.output import OutputFile, Target, write_each
 from tagsight.export.record import ExportedPhoto
 from tagsight.pictures.palette import LARGEST, encode_palette
 
+FILES = ("class_names.txt",)
+
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile | Problem]:
     """A mask a photo, and the names in the order of the pixel values, one a line."""
@@ -22,7 +24,7 @@ def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFil
         raise InputError(f"a palette PNG holds {LARGEST} objects and the model has {len(names)}; choose another format")
     yield from write_each(photos, place, lambda photo, _: encode_palette(paint_classes(photo)))
     lines = ["background", *(" ".join(name.split()) for name in names)]
-    yield OutputFile("class_names.txt", "".join(f"{line}\n" for line in lines).encode())
+    yield OutputFile(FILES[0], "".join(f"{line}\n" for line in lines).encode())
 
 
 def place(name: str) -> str:

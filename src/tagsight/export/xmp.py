@@ -25,7 +25,7 @@ def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFil
         except InputError as error:
             raise InputError(f"the sidecar {str(file)!r} is left as it is: {error}") from error
 
-    yield from write_each(photos, lambda name: f"{name}.xmp", encode)
+    yield from write_each(photos, lambda name: f"{name}.xmp", encode, merged=True)
 
 
 def read_sidecar(file: Path) -> bytes:

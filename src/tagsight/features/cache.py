@@ -4,15 +4,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from tagsight.errors import InputError, UnreadablePhotoError
-from tagsight.features.described import DescribedPhoto, pack, unpack
-from tagsight.files import locate_cache, write_atomically
+from safetensors import SafetensorError
 
-SCHEMA = 2
+from tagsight.errors import UnreadablePhotoError
+from tagsight.features.described import DescribedPhoto, list_tensors, make_described
+from tagsight.files import locate_cache
+from tagsight.storage.tensor_file import read_tensors, save_tensors
+
+SCHEMA = 3
 
 
 class FeatureCache(NamedTuple):
-    """A folder of described photos; entries appear whole or not at all, and damaged ones are made again."""
+    """A folder of described photos; entries appear whole or not at all, and damaged ones are made again.
+
+    An entry has a checksum and records what it is an entry of, so one that lies in another's place is noticed too.
+    """
 
     folder: Path
 
@@ -32,13 +38,15 @@ class FeatureCache(NamedTuple):
 
     def load(self, place: Path) -> DescribedPhoto | None:
         """The entry at `place`, if there is a sound one."""
-        if not place.is_file():
-            return None
         try:
-            return unpack(place.read_bytes())
-        except InputError:
+            header, tensors, intact = read_tensors(place)
+        except (OSError, SafetensorError):
             return None
+        return make_described(tensors) if intact and header == self._identify(place) else None
 
     def store(self, place: Path, photo: DescribedPhoto) -> None:
         """Keep an entry."""
-        write_atomically(place, pack(photo))
+        save_tensors(place, self._identify(place), list_tensors(photo))
+
+    def _identify(self, place: Path) -> dict[str, str]:
+        return {"settings": self.folder.name, "photo": place.stem}

@@ -17,8 +17,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
+from tagsight.blas import one_blas_thread
 from tagsight.errors import InputError
 from tagsight.features.codebook import Mixture, Projection, learn_mixture, learn_projection, project
 from tagsight.features.colour import count_colours
@@ -74,29 +74,25 @@ def choose_photos(count: int, *, seed: int) -> Array:
     return np.sort(np.random.default_rng(seed).permutation(count)[:PHOTOS])
 
 
+@one_blas_thread()
 def learn_codebook(photos: Iterable[tuple[Array, Array]], *, seed: int) -> ClassicCodebook:
     """Learn from photos as pairs of RGB pixels (h, w, 3) uint8 and region labels (h, w).
 
-    The photos are gone through twice and kept in memory meanwhile: give those of `choose_photos`. BLAS is
-    held to one thread, for sums split among more round differently.
+    The photos are gone through twice and kept in memory meanwhile: give those of `choose_photos`.
     """
     photos = list(photos)
     if not photos:
         raise InputError("no photos to learn a codebook from; give one or more")
     rng = np.random.default_rng(seed)
-    with threadpool_limits(limits=1, user_api="blas"):
-        descriptors, mixture = _learn_descriptors(_sample_descriptors(photos, rng), seed)
-        fisher = learn_projection(_sample_fisher_vectors(photos, descriptors, mixture, rng), FISHER_LENGTH)
+    descriptors, mixture = _learn_descriptors(_sample_descriptors(photos, rng), seed)
+    fisher = learn_projection(_sample_fisher_vectors(photos, descriptors, mixture, rng), FISHER_LENGTH)
     rounded = fisher.basis.astype(np.float16).astype(np.float32)
     return ClassicCodebook(descriptors, mixture, fisher._replace(basis=rounded))
 
 
+@one_blas_thread()
 def describe_regions(pixels: Array, labels: Array, codebook: ClassicCodebook) -> Array:
-    """(R, 1024) float32: the vectors of the regions of `labels` (h, w) on RGB `pixels` (h, w, 3) uint8.
-
-    Run it under one BLAS thread: the products are small, and a second one that waits for work tripled the
-    processor time.
-    """
+    """(R, 1024) float32: the vectors of the regions of `labels` (h, w) on RGB `pixels` (h, w, 3) uint8."""
     colours = count_colours(pixels, labels)
     points = describe_points(pixels)
     vectors = _encode(points, _weigh_points(points, labels), codebook.descriptors, codebook.mixture)

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import linalg
 
 from tagsight.errors import InputError
+from tagsight.stopping import check_stop
 from tagsight.types import Array
 
 EM_ROUNDS = 30
@@ -101,6 +102,7 @@ def learn_mixture(sample: Array, n_components: int, *, seed: int, rounds: int = 
         np.tile(np.maximum(spread, floor).astype(np.float32), (n_components, 1)),
     )
     for _ in range(rounds):
+        check_stop()
         mixture = _improve(sample, mixture, floor)
     return mixture
 

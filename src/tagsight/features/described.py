@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from tagsight.data.photo import Photo, read_photo
 from tagsight.errors import InputError
@@ -16,6 +14,7 @@ from tagsight.regions import segment_photo
 from tagsight.types import Array, Floats
 
 N_REGIONS = 80
+MAX_REGIONS = 2000  # the region classifiers hold a matrix with a row and a column per region
 
 
 class DescribedPhoto(NamedTuple):
@@ -52,36 +51,30 @@ def describe_pixels(photo: Photo, describer: Describer, *, n_regions: int = N_RE
     return DescribedPhoto(features, regions.labels, regions.edges, regions.boundary, photo.size, describer.blocks)
 
 
-def pack(photo: DescribedPhoto) -> bytes:
-    """The photo as bytes of a safetensors file; labels as PNG, which compresses them tenfold."""
+def list_tensors(photo: DescribedPhoto) -> dict[str, Array]:
+    """The photo as tensors to store; labels as PNG, which compresses them tenfold."""
     ok, png = cv2.imencode(".png", photo.labels.astype(np.uint16))
     if not ok:
         raise InputError(f"a label map of shape {photo.labels.shape} cannot be stored")
-    return save(
-        {
-            "features": np.ascontiguousarray(photo.features),
-            "labels": png.ravel(),
-            "edges": np.ascontiguousarray(photo.edges),
-            "boundary": np.ascontiguousarray(photo.boundary),
-            "size": np.array(photo.size, np.int64),
-            "blocks": np.array(photo.blocks, np.float64).reshape(-1, len(Block._fields)),
-        }
+    return {
+        "features": photo.features,
+        "labels": png.ravel(),
+        "edges": photo.edges,
+        "boundary": photo.boundary,
+        "size": np.array(photo.size, np.int64),
+        "blocks": np.array(photo.blocks, np.float64).reshape(-1, len(Block._fields)),
+    }
+
+
+def make_described(tensors: dict[str, Array]) -> DescribedPhoto:
+    """The photo that gave these tensors."""
+    labels = np.asarray(cv2.imdecode(tensors["labels"], cv2.IMREAD_UNCHANGED))
+    width, height = tensors["size"].tolist()
+    return DescribedPhoto(
+        tensors["features"],
+        labels.astype(np.int32),
+        tensors["edges"],
+        tensors["boundary"],
+        (width, height),
+        tuple(Block(int(length), *weights) for length, *weights in tensors["blocks"].tolist()),
     )
-
-
-def unpack(content: bytes) -> DescribedPhoto:
-    """The photo that `pack` packed; an InputError if the bytes are damaged."""
-    try:
-        arrays = load(content)
-        labels = np.asarray(cv2.imdecode(arrays["labels"], cv2.IMREAD_UNCHANGED))
-        width, height = arrays["size"].tolist()
-        return DescribedPhoto(
-            arrays["features"],
-            labels.astype(np.int32),
-            arrays["edges"],
-            arrays["boundary"],
-            (width, height),
-            tuple(Block(int(length), *weights) for length, *weights in arrays["blocks"].tolist()),
-        )
-    except (SafetensorError, KeyError, ValueError, AttributeError, cv2.error) as problem:
-        raise InputError(f"not a described photo: {problem}") from problem

@@ -1,5 +1,6 @@
 """The families of features behind one face, as a recipe that can be stored, sent to a worker and opened."""
 
+import json
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -14,11 +15,13 @@ from tagsight.features.deep import describe_regions as describe_deep
 from tagsight.features.views import Block
 from tagsight.types import Array
 
+FAMILIES = ("deep", "classic")  # of features; anything else is the path of a network
+
 
 class Describer(Protocol):
     """Turns the regions of a photo into vectors."""
 
-    fingerprint: str  # equal fingerprints, equal vectors
+    fingerprint: str  # equal fingerprints, equal vectors; the same on every machine, with every version of libraries
 
     blocks: tuple[Block, ...]  # what a vector is made of
 
@@ -28,10 +31,12 @@ class Describer(Protocol):
 
 
 class Recipe(NamedTuple):
-    """What opens a describer."""
+    """What opens a describer. That of a trained model opens only the one the model was trained with."""
 
     features: str  # deep, classic, or the path of an ONNX backbone
     codebook: ClassicCodebook | None = None  # of classic, once learned
+    fingerprint: str | None = None  # that the describer must have; None: any
+    length: int | None = None  # that a region's vector must have; None: any
 
 
 class DeepDescriber:
@@ -41,7 +46,7 @@ class DeepDescriber:
         self._backbone = backbone
         self._settings = settings
         self.blocks = list_blocks(backbone, settings)
-        self.fingerprint = _hash(f"deep {backbone.fingerprint} {settings} {self.blocks}")
+        self.fingerprint = _hash(json.dumps(["deep", backbone.fingerprint, settings, self.blocks]))
 
     def describe(self, pixels: Array, labels: Array) -> Array:
         """See `Describer`."""
@@ -62,8 +67,34 @@ class ClassicDescriber:
         return describe_classic(pixels, labels, self._codebook)
 
 
+def pin_recipe(recipe: Recipe) -> Recipe:
+    """The recipe that opens, from any folder, what `recipe` opens now, and nothing else."""
+    if recipe.features not in FAMILIES:
+        recipe = recipe._replace(features=str(Path(recipe.features).absolute()))
+        try:
+            recipe.features.encode()
+        except UnicodeEncodeError as problem:
+            raise InputError(f"the path {recipe.features!r} is not valid Unicode text; rename the file") from problem
+    describer = open_describer(recipe)
+    return recipe._replace(fingerprint=describer.fingerprint, length=_measure(describer))
+
+
 def open_describer(recipe: Recipe) -> Describer:
-    """The describer of a recipe; a path must be an ONNX file."""
+    """The describer of a recipe; a path must be an ONNX file. InputError if it is not the one the recipe is for."""
+    describer = _open(recipe)
+    if recipe.fingerprint not in (None, describer.fingerprint):
+        what = "the built-in network" if recipe.features in FAMILIES else repr(recipe.features)
+        remedy = "install the tagsight it was trained with" if recipe.features in FAMILIES else "restore that file"
+        raise InputError(f"{what} is not the network that the model was trained with; {remedy}, or train again")
+    if recipe.length not in (None, _measure(describer)):
+        raise InputError(
+            f"the model is for vectors of {recipe.length} numbers, and {recipe.features!r} gives "
+            f"{_measure(describer)}; train again"
+        )
+    return describer
+
+
+def _open(recipe: Recipe) -> Describer:
     if recipe.features == "deep":
         return DeepDescriber(Backbone.builtin(), DeepSettings())
     if recipe.features == "classic":
@@ -72,9 +103,16 @@ def open_describer(recipe: Recipe) -> Describer:
         return ClassicDescriber(recipe.codebook)
     path = Path(recipe.features)
     if not path.is_file():
+        if recipe.fingerprint is not None:
+            raise InputError(f"the network {str(path)!r} that the model was trained with is missing; restore that file")
         raise InputError(f"features must be deep, classic or an ONNX file, and {str(path)!r} is none")
     backbone = Backbone(path)
     return DeepDescriber(backbone, DeepSettings.for_every_map(backbone))
+
+
+def _measure(describer: Describer) -> int:
+    """Length of a vector."""
+    return sum(block.length for block in describer.blocks)
 
 
 def _hash(text: str) -> str:

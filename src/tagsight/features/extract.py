@@ -5,23 +5,22 @@ cache appears whole or not at all, so the entries themselves tell what is done.
 """
 
 import os
-import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import cv2
-from threadpoolctl import threadpool_limits
 
 from tagsight.data.collection import Problem
 from tagsight.errors import UnreadablePhotoError
 from tagsight.features.cache import FeatureCache
 from tagsight.features.described import N_REGIONS, DescribedPhoto, describe_photo
 from tagsight.features.describer import Describer, Recipe, open_describer
+from tagsight.stopping import check_stop
+from tagsight.workers import map_in_workers
 
 FEW = 4  # photos for which starting worker processes is not worth it
 CHUNK = 4  # photos that a worker is given at a time
@@ -49,6 +48,7 @@ class CachedPhotos(Sequence[DescribedPhoto]):
     def __getitem__(self, index: int | slice) -> "DescribedPhoto | CachedPhotos":
         if isinstance(index, slice):
             return CachedPhotos(self._cache, self._photos[index], self._places[index])
+        check_stop()
         place = self._places[index]
         described = self._cache.load(place)
         if described is None:
@@ -95,14 +95,18 @@ def extract(
 
         describer = open_torch_describer("cuda")
         cache = FeatureCache.open(describer.fingerprint, n_regions)
-        found = describe_on_gpu(photos, describer, cache, n_regions, n_workers)
+        make = partial(describe_on_gpu, describer=describer, cache=cache, n_regions=n_regions, n_workers=n_workers)
     else:
         cache = FeatureCache(FeatureCache.open(open_describer(recipe).fingerprint, n_regions).folder.absolute())
-        found = _describe_all(photos, _Work(recipe, n_regions, cache), n_workers, spread)
-    places: list[Path | Problem] = []
-    for place in found:
-        places.append(place)
-        on_photo()
+        make = partial(_describe_all, work=_Work(recipe, n_regions, cache), n_workers=n_workers, spread=spread)
+    places: list[Path | Problem | None] = [None] * len(photos)
+    if spread is None:
+        places = _find_entries(photos, cache, n_workers, on_photo)
+    made = make([photo for photo, place in zip(photos, places, strict=True) if place is None])
+    for number, place in enumerate(places):
+        if place is None:
+            places[number] = next(made)
+            on_photo()
     good = [(photo, place) for photo, place in zip(photos, places, strict=True) if isinstance(place, Path)]
     return Extraction(
         cache,
@@ -110,6 +114,31 @@ def extract(
         tuple(place for _, place in good),
         tuple(place for place in places if isinstance(place, Problem)),
     )
+
+
+def _find_entries(
+    photos: Sequence[Path], cache: FeatureCache, n_threads: int, on_photo: Callable[[], None]
+) -> list[Path | Problem | None]:
+    """For each photo its entry, or what is wrong with the photo; None where a sound entry is still to be made."""
+    found: list[Path | Problem | None] = []
+    threads = ThreadPoolExecutor(n_threads)
+    try:
+        for place in threads.map(partial(_find_entry, cache), photos):
+            check_stop()
+            found.append(place)
+            if place is not None:
+                on_photo()
+    finally:
+        threads.shutdown(cancel_futures=True)
+    return found
+
+
+def _find_entry(cache: FeatureCache, photo: Path) -> Path | Problem | None:
+    try:
+        place = cache.place(photo)
+    except UnreadablePhotoError as error:
+        return Problem(photo, error.reason)
+    return None if cache.load(place) is None else place
 
 
 class _Work(NamedTuple):
@@ -123,22 +152,16 @@ def _describe_all(
 ) -> Iterator[Path | Problem]:
     if spread is None and (n_workers == 1 or len(photos) <= FEW):
         describer = open_describer(work.recipe)
-        with threadpool_limits(1, user_api="blas"):
-            yield from (_describe(photo, describer, work) for photo in photos)
+        for photo in photos:
+            check_stop()
+            yield _describe(photo, describer, work)
         return
     whole = [photo.absolute() for photo in photos]  # a worker may be at home in another folder
     chunks = [whole[first : first + CHUNK] for first in range(0, len(whole), CHUNK)]
-    spread = spread or partial(_map_in_processes, n_workers)
+    spread = spread or partial(map_in_workers, n_workers=min(n_workers, len(chunks)))
     found = chain.from_iterable(spread(partial(_describe_chunk, work), chunks))
     for photo, place in zip(photos, found, strict=True):
         yield place._replace(path=photo) if isinstance(place, Problem) else place
-
-
-def _map_in_processes(n_workers: int, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-    # Spawned, not forked: the parent may hold threads and an open network. Ctrl-C reaches all; the parent decides.
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(n_workers, get_context("spawn"), initializer=signal.signal, initargs=ignore) as pool:
-        yield from pool.map(function, items)
 
 
 _opened: dict[Path, Describer] = {}  # by the cache they fill: a worker process opens its describer once
@@ -147,8 +170,7 @@ _opened: dict[Path, Describer] = {}  # by the cache they fill: a worker process 
 def _describe_chunk(work: _Work, photos: Sequence[Path]) -> list[Path | Problem]:
     """In a worker process."""
     if work.cache.folder not in _opened:
-        cv2.setNumThreads(1)
-        threadpool_limits(1, user_api="blas")  # every core has a worker of its own
+        cv2.setNumThreads(1)  # every core has a worker of its own
         _opened[work.cache.folder] = open_describer(work.recipe)
     return [_describe(photo, _opened[work.cache.folder], work) for photo in photos]
 

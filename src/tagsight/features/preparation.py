@@ -1,14 +1,11 @@
 """Photos prepared by all cores, ahead of a network that runs elsewhere."""
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import cv2
-from threadpoolctl import threadpool_limits
 
 from tagsight.data.collection import Problem
 from tagsight.errors import UnreadablePhotoError
@@ -17,6 +14,8 @@ from tagsight.features.cache import FeatureCache
 from tagsight.features.deep import DEFAULTS
 from tagsight.features.extract import FEW
 from tagsight.features.prepared import PreparedPhoto, prepare_photo
+from tagsight.stopping import check_stop
+from tagsight.workers import map_in_workers
 
 AHEAD = 128  # photos that may wait in memory, some 3 MB each
 
@@ -33,20 +32,13 @@ def prepare_all(
 ) -> Iterator[Awaiting | Path | Problem]:
     """In the photos' order: what awaits the network, the place of what is described already, or what is wrong."""
     if n_workers == 1 or len(photos) <= FEW:
-        with threadpool_limits(1, user_api="blas"):
-            yield from map(_Worker(cache, n_regions).prepare, photos)
-        return
-    waiting: deque[Future[Awaiting | Path | Problem]] = deque()
-    # Spawned, not forked: a process that holds a GPU cannot be forked.
-    with ProcessPoolExecutor(
-        n_workers, get_context("spawn"), initializer=_start_worker, initargs=(cache, n_regions)
-    ) as pool:
+        worker = _Worker(cache, n_regions)
         for photo in photos:
-            waiting.append(pool.submit(_prepare_in_worker, photo))
-            if len(waiting) >= AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            check_stop()
+            yield worker.prepare(photo)
+        return
+    prepare = partial(_prepare_in_worker, cache, n_regions)
+    yield from map_in_workers(prepare, photos, min(n_workers, len(photos)), ahead=AHEAD)
 
 
 class _Worker:
@@ -65,15 +57,12 @@ class _Worker:
             return Problem(photo, error.reason)
 
 
-_worker: _Worker
+_workers: dict[Path, _Worker] = {}  # by the cache: a worker process opens the network once
 
 
-def _start_worker(cache: FeatureCache, n_regions: int) -> None:
-    global _worker
-    cv2.setNumThreads(1)
-    threadpool_limits(1, user_api="blas")  # every core has a worker of its own
-    _worker = _Worker(cache, n_regions)
-
-
-def _prepare_in_worker(photo: Path) -> Awaiting | Path | Problem:
-    return _worker.prepare(photo)
+def _prepare_in_worker(cache: FeatureCache, n_regions: int, photo: Path) -> Awaiting | Path | Problem:
+    """In a worker process."""
+    if cache.folder not in _workers:
+        cv2.setNumThreads(1)  # every core has a worker of its own
+        _workers[cache.folder] = _Worker(cache, n_regions)
+    return _workers[cache.folder].prepare(photo)

@@ -6,7 +6,7 @@
     for hit in index.find("furry brown horse", top=20):
         print(hit.score, index.path(hit.photo), hit.matches[0].region, hit.matches[0].box)
     index.labels(hit.photo) == hit.matches[0].region      # the region's pixels, at the scale of analysis
-    index.name_factor("free-7", "striped"); index.find("striped horse")
+    index.name_factor("free-7", "striped"); index.find("striped horse"); index.remove_name("free-7")
 
     index.like(hit.photo, region=3)                        # photos with a region like that one
     index.like_file(Path("any.jpg"), at=(120, 80))         # the same for a file that is not in the index
@@ -18,7 +18,7 @@ Building needs the model and its features; opening and finding load neither.
 
 from typing import TYPE_CHECKING, Any
 
-from tagsight.index.names import name_factor
+from tagsight.index.names import name_factor, remove_name
 from tagsight.index.opened import Index, open_index
 from tagsight.index.search import Hit, Match
 from tagsight.index.words import UnknownWordError
@@ -38,6 +38,7 @@ __all__ = [
     "list_source",
     "name_factor",
     "open_index",
+    "remove_name",
 ]
 
 

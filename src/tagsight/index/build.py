@@ -16,23 +16,30 @@ from tagsight.files import read_bytes, write_atomically
 from tagsight.index.labels import encode_labels
 from tagsight.index.manifest import (
     CURRENT,
+    KIND,
     PENDING,
+    DamagedManifestError,
     Manifest,
     Part,
     model_file,
     read_manifest,
     write_manifest,
 )
-from tagsight.index.parts import Known, list_known, remove_unused, tidy_parts, write_part
-from tagsight.index.schema import IndexedPhoto, to_levels
+from tagsight.index.part_check import hash_file
+from tagsight.index.parts import Known, keep_intact, list_known, remove_unused, tidy_parts, write_part
+from tagsight.index.schema import IndexedPhoto
 from tagsight.index.sources import PhotoSource, SeenFile, see_files
 from tagsight.locks import hold_lock
 from tagsight.progress import Report, stay_silent
+from tagsight.stopping import check_stop
 from tagsight.storage.model_file import load_model
+from tagsight.storage.outputs import check_folder, claim_folder
 from tagsight.tasks.annotate import scale_boxes
+from tagsight.tasks.levels import to_levels
 from tagsight.tasks.named import Named, name_regions
 from tagsight.trained import RegionPosterior, TrainedModel, look_at
 from tagsight.types import Array
+from tagsight.validation import MAX_WORKERS, check_between
 
 CHUNK = 1024  # photos after which a killed build goes on
 BATCH = 32  # photos the model looks at together
@@ -46,6 +53,7 @@ class Built(NamedTuple):
     changed: int
     removed: int
     problems: tuple[Problem, ...]
+    repairs: tuple[str, ...] = ()  # what was damaged and is made anew, one sentence each
 
 
 def build_index(
@@ -62,15 +70,25 @@ def build_index(
     Photos that are in the index already, with the same size and time and under the same model, are kept as they
     are. Readers see the index as it was until the last photo is done, and then the new one. A build that was
     killed goes on where it was; a second one at the same time is refused. The work is spread as in `extract`.
+
+    What is damaged is made anew: photos of a part with a missing or damaged file are annotated again, and so are all
+    where the manifest is damaged.
     """
+    check_folder(folder, KIND, _has_manifest)
+    if n_workers is not None:
+        check_between(n_workers, "the number of workers", 1, MAX_WORKERS)
     trained = load_model(model)
     content = read_bytes(model)
+    claim_folder(folder, KIND, _has_manifest)
     busy = f"another process is building the index {str(folder)!r}; wait for it to finish"
     with hold_lock(folder / "build.lock", wait=False, busy=busy):
-        draft = _begin(folder, trained, sha256(content).hexdigest(), source.root)
-        if not model_file(folder, draft).exists():
-            write_atomically(model_file(folder, draft), content)
-        return _Build(folder, trained, draft, n_workers, spread, report).run(source)
+        digest = sha256(content).hexdigest()
+        draft, faults = keep_intact(folder, _begin(folder, trained, digest, source.root))
+        faults = (*_list_damaged(folder), *faults)
+        copy = model_file(folder, draft)
+        if not copy.is_file() or hash_file(copy) != digest:
+            write_atomically(copy, content)
+        return _Build(folder, trained, draft, n_workers, spread, report).run(source)._replace(repairs=faults)
 
 
 class _Build:
@@ -187,6 +205,7 @@ def _cut(extraction: Extraction, size: int) -> Iterator[Extraction]:
 
 
 def _look_at_batch(model: TrainedModel, extraction: Extraction) -> list[_Seen]:
+    check_stop()
     photos = list(extraction.load())
     return [
         _Seen(
@@ -225,8 +244,25 @@ def _begin(folder: Path, model: TrainedModel, digest: str, root: Path) -> Manife
     )
 
 
+def _has_manifest(folder: Path) -> bool:
+    """Whether the folder holds the manifest of an index, sound or not."""
+    return any((folder / name).is_file() and KIND.encode() in read_bytes(folder / name) for name in (CURRENT, PENDING))
+
+
 def _read(folder: Path, name: str) -> Manifest | None:
-    return read_manifest(folder, name) if (folder / name).exists() else None
+    """A manifest that is there and not damaged."""
+    try:
+        return read_manifest(folder, name) if (folder / name).exists() else None
+    except DamagedManifestError:
+        return None
+
+
+def _list_damaged(folder: Path) -> Iterator[str]:
+    """Manifests of which nothing is used."""
+    consequences = {CURRENT: "all photos are annotated again", PENDING: "a stopped build begins again"}
+    for name, consequence in consequences.items():
+        if (folder / name).exists() and _read(folder, name) is None:
+            yield f"{str(folder / name)!r} is damaged, so {consequence}"
 
 
 def _same(known: Known, file: SeenFile) -> bool:

@@ -1,33 +1,47 @@
-"""Columns kept in memory from earlier queries, up to a number of bytes; the longest unused go first."""
+"""Values kept in memory up to a limit, the last used longest."""
 
 import threading
 from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, NamedTuple, TypeVar
 
-from tagsight.types import Array
+T = TypeVar("T")
 
 
-class KeptColumns:
-    """Arrays by number. Threads may share it; what is handed out stays valid when it is dropped."""
+class _Entry(NamedTuple, Generic[T]):
+    value: T
+    n_bytes: int
+
+
+class KeptValues(Generic[T]):
+    """Values by key. Threads may share it; what is handed out stays valid when it is dropped."""
 
     def __init__(self, n_bytes: int):
         self._limit = n_bytes
         self._lock = threading.Lock()
-        self._columns: OrderedDict[int, Array] = OrderedDict()
+        self._entries: OrderedDict[Hashable, _Entry[T]] = OrderedDict()
+        self._n_bytes = 0
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return len(self._entries)
 
-    def find(self, number: int) -> Array | None:
-        """A kept column, used now."""
+    def find(self, key: Hashable) -> T | None:
+        """A kept value, used now."""
         with self._lock:
-            if number in self._columns:
-                self._columns.move_to_end(number)
-            return self._columns.get(number)
+            if key not in self._entries:
+                return None
+            self._entries.move_to_end(key)
+            return self._entries[key].value
 
-    def keep(self, number: int, column: Array) -> None:
-        """Keep a column; others go as long as there are too many bytes."""
+    def keep(self, key: Hashable, value: T, n_bytes: int) -> None:
+        """Keep a value of this size; others go as long as there are too many bytes."""
         with self._lock:
-            self._columns[number] = column
-            self._columns.move_to_end(number)
-            while len(self._columns) > 1 and sum(one.nbytes for one in self._columns.values()) > self._limit:
-                self._columns.popitem(last=False)
+            self._forget(key)
+            self._entries[key] = _Entry(value, n_bytes)
+            self._n_bytes += n_bytes
+            while len(self._entries) > 1 and self._n_bytes > self._limit:
+                self._forget(next(iter(self._entries)))
+
+    def _forget(self, key: Hashable) -> None:
+        if key in self._entries:
+            self._n_bytes -= self._entries.pop(key).n_bytes

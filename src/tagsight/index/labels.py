@@ -4,6 +4,8 @@ import cv2
 import numpy as np
 
 from tagsight.errors import InputError
+from tagsight.index.errors import LostIndexError
+from tagsight.index.manifest import REPAIR
 from tagsight.types import Array
 
 
@@ -17,7 +19,10 @@ def encode_labels(labels: Array) -> bytes:
 
 def decode_labels(png: bytes) -> Array:
     """(h, w) int32, as `encode_labels` took it."""
-    return np.asarray(cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)).astype(np.int32)
+    labels = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+    if labels is None:
+        raise LostIndexError(f"a label map of the index is damaged; {REPAIR}")
+    return np.asarray(labels).astype(np.int32)
 
 
 def pick_region(labels: Array, size: tuple[int, int], x: int, y: int) -> int:

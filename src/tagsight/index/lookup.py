@@ -5,13 +5,15 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
+from tagsight.index.errors import UnknownPhotoError
 from tagsight.index.labels import decode_labels
 from tagsight.index.query import Query
-from tagsight.index.schema import decode_named, to_probabilities
-from tagsight.index.search import describe_photos
+from tagsight.index.schema import decode_named
+from tagsight.index.search import Match, PhotoRow, describe_photos, multiply
 from tagsight.index.similar import read_photo_levels
-from tagsight.index.snapshot import Snapshot, UnknownPhotoError
+from tagsight.index.snapshot import Snapshot
 from tagsight.regions import paint_regions
+from tagsight.tasks.levels import to_probabilities
 from tagsight.tasks.regions import FactorNames, PhotoRegions
 from tagsight.types import Array
 
@@ -38,7 +40,16 @@ class FoundAreas(NamedTuple):
     """Where in a photo the things of a query are."""
 
     size: tuple[int, int]  # (W, H) of the whole photo
+    matches: tuple[Match, ...]  # of each thing, its best region, as `search` finds it
     areas: tuple[Array, ...]  # of each thing, (h, w) of bool at the scale of analysis
+
+    @property
+    def score(self) -> float:
+        """The photo's score, as `search` computes it."""
+        score = 1.0
+        for match in self.matches:
+            score *= match.score
+        return score
 
 
 def list_photos(snapshot: Snapshot, start: int, n: int) -> list[ListedPhoto]:
@@ -50,10 +61,7 @@ def list_photos(snapshot: Snapshot, start: int, n: int) -> list[ListedPhoto]:
 
 def look_up(snapshot: Snapshot, photo: int) -> StoredPhoto:
     """One photo of the index."""
-    if photo not in snapshot.photos:
-        raise UnknownPhotoError(f"photo {photo} is not in the index {str(snapshot.folder)!r} (any more)")
-    number = np.array([photo])
-    row = describe_photos(snapshot, number)[photo]
+    row, number = find_row(snapshot, photo), np.array([photo])
     levels, boxes = read_photo_levels(snapshot, photo)
     ((labels, named),) = snapshot.read_photos(["labels", "named"], number)
     regions = PhotoRegions(
@@ -67,17 +75,31 @@ def look_up(snapshot: Snapshot, photo: int) -> StoredPhoto:
     return StoredPhoto(photo, row.path, regions)
 
 
+def find_row(snapshot: Snapshot, photo: int) -> PhotoRow:
+    """The row of a photo by number."""
+    if photo not in snapshot.photos:
+        raise UnknownPhotoError(photo)
+    return describe_photos(snapshot, np.array([photo]))[photo]
+
+
 def find_areas(snapshot: Snapshot, photo: int, query: Query) -> FoundAreas:
     """Where each thing of a query is: its best region, and those joined to it that score at least half as much."""
-    regions = look_up(snapshot, photo).regions
+    row = find_row(snapshot, photo)
+    factors = sorted({k for thing in query.things for k in thing})
+    columns = dict(zip(factors, snapshot.read_photo_levels(factors, photo).T, strict=True))
+    ((png,),) = snapshot.read_photos(["labels"], np.array([photo]))
+    labels = decode_labels(png)
+    matches: list[Match] = []
     areas: list[Array] = []
     for thing in query.things:
-        scores = regions.probabilities[:, list(thing)].prod(axis=1)
+        scores = multiply([columns[k] for k in thing])
         best = int(scores.argmax())
-        fits = paint_regions(scores >= NEARLY * scores[best], regions.labels)
+        names = tuple(snapshot.words.shown[k] for k in thing)
+        matches.append(Match(names, float(scores[best]), best, row.box(best)))
+        fits = paint_regions(scores >= NEARLY * scores[best], labels)
         _, pieces = cv2.connectedComponents(fits.astype(np.uint8), connectivity=4)
-        areas.append(np.isin(pieces, np.unique(pieces[regions.labels == best])))
-    return FoundAreas(regions.size, tuple(areas))
+        areas.append(np.isin(pieces, np.unique(pieces[labels == best])))
+    return FoundAreas(row.size, tuple(matches), tuple(areas))
 
 
 def list_names(snapshot: Snapshot) -> FactorNames:

@@ -2,18 +2,39 @@
 
 A reader reads it once and then sees that generation, whatever is written meanwhile. `pending.json` has the same form:
 parts that an unfinished build has completed, for the next build to go on from; readers do not look at it.
+
+    schema 3: `sha256`, the hash of the rest of the manifest, as in every later schema, and size and SHA-256 of each
+              part's files
+    schema 2: neither; it is still read, and the next build writes schema 3
 """
 
 import json
+import re
+from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagsight.errors import InputError
 from tagsight.files import write_atomically
 
-SCHEMA = 2
+SCHEMA = 3
+SCHEMA_WITHOUT_CHECKSUM = 2
 KIND = "tagsight index"
+MOST_FREE = 100_000  # free factors
 CURRENT, PENDING = "manifest.json", "pending.json"
+REPAIR = "run 'tagsight index' again with the same model, photos and index to repair it"
+
+
+class DamagedManifestError(InputError):
+    """A manifest is not as it was written; a build begins anew."""
+
+
+class StoredFile(NamedTuple):
+    """A file when it was written."""
+
+    n_bytes: int
+    sha256: str
 
 
 class Part(NamedTuple):
@@ -22,6 +43,8 @@ class Part(NamedTuple):
     name: str
     n_photos: int
     removed: tuple[int, ...] = ()  # numbers of photos that no longer count, ascending
+    photos: StoredFile | None = None  # the two files; None: written before checksums were recorded
+    regions: StoredFile | None = None
 
     @property
     def n_live(self) -> int:
@@ -73,43 +96,119 @@ def write_manifest(folder: Path, manifest: Manifest, name: str = CURRENT) -> Non
         "kind": KIND,
         "schema": SCHEMA,
         **manifest._asdict(),
-        "parts": [{"name": part.name, "photos": part.n_photos, "removed": part.removed} for part in manifest.parts],
+        "parts": _list_parts(manifest),
     }
-    write_atomically(folder / name, json.dumps(content, ensure_ascii=False, indent=1).encode())
+    signed = {**content, "sha256": _digest(content)}
+    write_atomically(folder / name, json.dumps(signed, indent=1).encode())
+
+
+def _list_parts(manifest: Manifest) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": part.name,
+            "photos": part.n_photos,
+            "removed": part.removed,
+            "files": {"photos": part.photos, "regions": part.regions},
+        }
+        for part in manifest.parts
+    ]
 
 
 def read_manifest(folder: Path, name: str = CURRENT) -> Manifest:
-    """The generation that counts now."""
+    """The generation that counts now; DamagedManifestError if its checksum does not match."""
+    path = folder / name
     try:
-        content = json.loads((folder / name).read_bytes())
+        content = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError) as problem:
         raise InputError(f"there is no index in {str(folder)!r}; make one with 'tagsight index'") from problem
-    except (OSError, ValueError) as problem:
-        raise InputError(f"{str(folder / name)!r} cannot be read as a manifest: {problem}; index again") from problem
-    if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise InputError(f"{str(folder / name)!r} is not the manifest of a tagsight index")
-    if content.get("schema") != SCHEMA:
+    except OSError as problem:
+        raise InputError(f"cannot read {str(path)!r}: {problem.strerror or problem}") from problem
+    except (ValueError, RecursionError) as problem:
+        if not (folder / "parts").is_dir():
+            raise InputError(
+                f"{str(path)!r} is not the manifest of a tagsight index; choose another folder"
+            ) from problem
+        raise DamagedManifestError(f"{str(path)!r} is damaged ({problem}); {REPAIR}") from problem
+    is_record = isinstance(content, dict)
+    digest = content.pop("sha256", None) if is_record else None
+    if (digest is not None and digest != _digest(content)) or (not is_record and (folder / "parts").is_dir()):
+        raise DamagedManifestError(f"{str(path)!r} is damaged: its checksum does not match; {REPAIR}")
+    if not is_record or content.get("kind") != KIND:
         raise InputError(
-            f"the index {str(folder)!r} has schema {content.get('schema')!r} and this tagsight reads {SCHEMA}; "
+            f"{str(path)!r} is not the manifest of a tagsight index; choose another folder, or remove that file"
+        )
+    if type(schema := content.get("schema")) is int and schema > SCHEMA:
+        raise InputError(
+            f"the index {str(folder)!r} has schema {schema} and this tagsight reads {SCHEMA}; "
+            "upgrade tagsight, or index again into another folder"
+        )
+    if schema not in (SCHEMA, SCHEMA_WITHOUT_CHECKSUM):
+        raise InputError(
+            f"the index {str(folder)!r} has schema {schema!r} and this tagsight reads {SCHEMA}; "
             "index again into another folder"
         )
-    return _parse(content, folder / name)
+    if schema == SCHEMA and digest is None:
+        raise DamagedManifestError(f"{str(path)!r} is damaged: it has no checksum; {REPAIR}")
+    return _parse(content, path)
+
+
+def _digest(content: dict[str, Any]) -> str:
+    text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _parse(content: dict[str, Any], path: Path) -> Manifest:
     try:
+        objects, attributes = (tuple(map(_check_text, content[kind])) for kind in ("objects", "attributes"))
         return Manifest(
-            int(content["generation"]),
-            str(content["root"]),
-            str(content["model"]),
-            tuple(map(str, content["objects"])),
-            tuple(map(str, content["attributes"])),
-            int(content["n_free"]),
-            int(content["next_photo"]),
-            tuple(
-                Part(str(part["name"]), int(part["photos"]), tuple(map(int, part["removed"])))
-                for part in content["parts"]
-            ),
+            _check_whole(content["generation"]),
+            _check_text(content["root"]),
+            _check_name(content["model"], 64),
+            objects,
+            attributes,
+            _check_whole(content["n_free"], most=MOST_FREE),
+            _check_whole(content["next_photo"]),
+            tuple(map(_parse_part, content["parts"])),
         )
-    except (KeyError, TypeError, ValueError) as problem:
-        raise InputError(f"{str(path)!r} is damaged ({problem!r}); index again into another folder") from problem
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise DamagedManifestError(f"{str(path)!r} is damaged ({problem!r}); {REPAIR}") from problem
+
+
+def _parse_part(part: dict[str, Any]) -> Part:
+    files = part.get("files", {})
+    removed = tuple(map(_check_whole, part["removed"]))
+    n_photos = _check_whole(part["photos"])
+    if len(removed) > n_photos or any(a >= b for a, b in pairwise(removed)):
+        raise ValueError(f"the part {part['name']!r} lists removed photos that it cannot have")
+    return Part(
+        _check_name(part["name"], 16),
+        n_photos,
+        removed,
+        *(_parse_file(files.get(kind)) for kind in ("photos", "regions")),
+    )
+
+
+def _parse_file(values: list[Any] | None) -> StoredFile | None:
+    if values is None:
+        return None
+    n_bytes, digest = values
+    return StoredFile(_check_whole(n_bytes), _check_name(digest, 64))
+
+
+def _check_whole(value: Any, most: int = 2**53) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"{value!r} is not a whole number between 0 and {most}")
+    return value
+
+
+def _check_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value
+
+
+def _check_name(value: Any, length: int) -> str:
+    """Hexadecimal digits: names of files are made of them."""
+    if not re.fullmatch(f"[0-9a-f]{{{length}}}", _check_text(value)):
+        raise ValueError(f"{value!r} is not {length} hexadecimal digits")
+    return value

@@ -1,12 +1,16 @@
 """Names that people give to discovered factors: kept in the index, one JSON replaced atomically under a lock."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from tagsight.data.vocabulary import normalise_tag
 from tagsight.errors import InputError
 from tagsight.files import write_atomically
+from tagsight.index.errors import LostIndexError
 from tagsight.index.manifest import Manifest, read_manifest
 from tagsight.index.words import make_words
 from tagsight.locks import hold_lock
@@ -26,19 +30,42 @@ def name_factor(folder: Path, factor: str, name: str) -> str:
     The name is spelt as tags are, must not be a word already, and is on disk when this returns. The model file
     stays as it is. Names belong to one model: an index made anew with another model starts without them.
     """
-    with hold_lock(folder / "names.lock", wait=True):
-        manifest = read_manifest(folder)
-        free = manifest.factor_names[len(manifest.objects) + len(manifest.attributes) :]
-        wanted = normalise_tag(factor)
-        if wanted not in free:
-            known = f"free-1 to free-{len(free)}" if free else "none"
-            raise InputError(f"there is no free factor {factor!r}; the index has {known}")
-        everything = _read_all(folder)
-        names = everything.setdefault(manifest.model, {})
+    with _change_names(folder) as (manifest, names):
+        wanted = _find_factor(factor, manifest)
         others = {free_factor: word for free_factor, word in names.items() if free_factor != wanted}
         names[wanted] = _check(name, manifest, others)
-        write_atomically(folder / FILE, json.dumps(everything, ensure_ascii=False, indent=1).encode())
         return names[wanted]
+
+
+def remove_name(folder: Path, factor: str) -> str:
+    """Remove the name of a free factor ("free-7"); returns the name that it had."""
+    with _change_names(folder) as (manifest, names):
+        wanted = _find_factor(factor, manifest)
+        if wanted not in names:
+            raise InputError(f"the factor {wanted!r} has no name; 'tagsight name' gives it one")
+        return names.pop(wanted)
+
+
+@contextmanager
+def _change_names(folder: Path) -> Iterator[tuple[Manifest, dict[str, str]]]:
+    """The manifest, and the names of its model, which are stored when the block ends without an error."""
+    read_manifest(folder)  # a folder without an index is left as it is
+    with hold_lock(folder / "names.lock", wait=True, remove=True):
+        manifest = read_manifest(folder)
+        everything = _read_all(folder)
+        yield manifest, everything.setdefault(manifest.model, {})
+        content = {"names": everything, "sha256": _digest(everything)}
+        write_atomically(folder / FILE, json.dumps(content, ensure_ascii=False, indent=1).encode())
+
+
+def _find_factor(factor: str, manifest: Manifest) -> str:
+    """A free factor as the manifest spells it."""
+    free = manifest.factor_names[len(manifest.objects) + len(manifest.attributes) :]
+    wanted = normalise_tag(factor)
+    if wanted not in free:
+        known = f"free-1 to free-{len(free)}" if free else "none"
+        raise InputError(f"there is no free factor {factor!r}; the index has {known}")
+    return wanted
 
 
 def _check(name: str, manifest: Manifest, others: dict[str, str]) -> str:
@@ -58,12 +85,21 @@ def _check(name: str, manifest: Manifest, others: dict[str, str]) -> str:
     return word
 
 
+def _digest(everything: Any) -> str:
+    return sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()
+
+
 def _read_all(folder: Path) -> dict[str, dict[str, str]]:
     path = folder / FILE
     try:
         content: Any = json.loads(path.read_bytes())
-        return {str(model): {str(k): str(v) for k, v in names.items()} for model, names in content.items()}
+        everything = content.get("names", content)  # until schema 2 of the index there was no checksum around them
+        if everything is not content and content.get("sha256") != _digest(everything):
+            raise ValueError("its checksum does not match")
+        return {str(model): {str(k): str(v) for k, v in names.items()} for model, names in everything.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError) as problem:
-        raise InputError(f"{str(path)!r} cannot be read ({problem}); mend or remove it") from problem
+        raise LostIndexError(
+            f"{str(path)!r} cannot be read ({problem}); restore it, or delete it with all names"
+        ) from problem

@@ -4,21 +4,24 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import duckdb
+import pyarrow as pa
 
 from tagsight.errors import InputError
+from tagsight.index.errors import BusyError, LostIndexError, UnknownPhotoError
 from tagsight.index.labels import decode_labels, pick_region
-from tagsight.index.manifest import CURRENT, Manifest, model_file, read_manifest
+from tagsight.index.manifest import CURRENT, REPAIR, Manifest, model_file, read_manifest
 from tagsight.index.names import FILE as NAMES
-from tagsight.index.names import name_factor, read_names
+from tagsight.index.names import name_factor, read_names, remove_name
+from tagsight.index.part_check import DamagedPartError
 from tagsight.index.query import parse_query
-from tagsight.index.schema import to_levels, to_probabilities
-from tagsight.index.search import Hit, describe_photos, search
+from tagsight.index.search import Hit, count_hits, describe_photos, search
 from tagsight.index.similar import find_like_photo, find_like_region, read_photo_levels
-from tagsight.index.snapshot import Snapshot, UnknownPhotoError
+from tagsight.index.snapshot import Snapshot
 from tagsight.index.words import make_words
+from tagsight.tasks.levels import to_levels, to_probabilities
 from tagsight.tasks.named import Named, name_regions
 from tagsight.types import Array, Floats
 
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Stamps = tuple[tuple[int, int, int] | None, ...]
 TOP = 20
+MOST_THREADS = 8  # that read unless another number is given; each needs memory
 
 
 def open_index(folder: Path | str, *, n_threads: int | None = None) -> "Index":
@@ -40,16 +44,26 @@ def open_index(folder: Path | str, *, n_threads: int | None = None) -> "Index":
     return Index(Path(folder), n_threads=n_threads)
 
 
+class StoredFile(NamedTuple):
+    """A photo's file when it was indexed."""
+
+    path: Path
+    n_bytes: int
+    mtime_ns: int
+
+
 class Index:
     """An index that follows its folder: each call answers from one generation, the newest when the call began.
 
-    Between calls the manifest, the words and columns of the factors last asked for stay in memory (`snapshot.py`,
-    160 MB at most), besides what DuckDB caches (128 MB at most).
+    Between calls the manifest, the words, columns of the factors last asked for and the photos last looked up stay in
+    memory (`snapshot.py`, 192 MB at most), besides what DuckDB caches (128 MB, or more where many threads read).
+    A call raises `LostIndexError` if the folder holds no readable index any more, and `BusyError` if there is no
+    memory for the answer now or it is not there in time (`deadline.answer_within`).
     """
 
     def __init__(self, folder: Path, *, n_threads: int | None = None):
         self.folder = folder
-        self._n_threads = n_threads or os.cpu_count() or 1
+        self._n_threads = n_threads or min(os.cpu_count() or 1, MOST_THREADS)
         self._lock = threading.Lock()
         self._model: tuple[str, TrainedModel] | None = None
         self._opened: tuple[TrainedModel, Describer] | None = None
@@ -74,6 +88,10 @@ class Index:
                 snapshot, parse_query(text, snapshot.words), top=top, threshold=threshold, start=start
             )
         )
+
+    def count(self, text: str, *, threshold: float = 0.0) -> int:
+        """How many photos score at least `threshold`: the length of the list that `find` gives with `top=None`."""
+        return self._answer(lambda snapshot: count_hits(snapshot, parse_query(text, snapshot.words), threshold))
 
     def list_photos(self, *, start: int = 0, n: int = TOP) -> list["ListedPhoto"]:
         """Photos in order of their numbers."""
@@ -109,7 +127,7 @@ class Index:
 
         def ask(snapshot: Snapshot) -> list[Hit]:
             if photo not in snapshot.photos:
-                raise UnknownPhotoError(self._absent(photo))
+                raise UnknownPhotoError(photo)
             levels, _ = read_photo_levels(snapshot, photo)
             if region is None:
                 return find_like_photo(snapshot, levels.max(axis=0), top=top, without=photo)
@@ -156,7 +174,7 @@ class Index:
         """The region at a pixel of a photo of the index, counted in the whole photo."""
         row = self._answer(lambda snapshot: describe_photos(snapshot, snapshot.photos[snapshot.photos == photo]))
         if photo not in row:
-            raise UnknownPhotoError(self._absent(photo))
+            raise UnknownPhotoError(photo)
         return pick_region(self.labels(photo), row[photo].size, x, y)
 
     def regions(self, photo: int) -> tuple[Floats, Array]:
@@ -164,7 +182,7 @@ class Index:
 
         def ask(snapshot: Snapshot) -> tuple[Array, Array]:
             if photo not in snapshot.photos:
-                raise UnknownPhotoError(self._absent(photo))
+                raise UnknownPhotoError(photo)
             return read_photo_levels(snapshot, photo)
 
         levels, boxes = self._answer(ask)
@@ -172,15 +190,27 @@ class Index:
 
     def name_factor(self, factor: str, name: str) -> str:
         """Name a free factor ("free-7"); see `names.name_factor`. The next call knows the word."""
+        self._read_state()
         return name_factor(self.folder, factor, name)
+
+    def remove_name(self, factor: str) -> str:
+        """Remove the name of a free factor ("free-7"); returns the name that it had."""
+        self._read_state()
+        return remove_name(self.folder, factor)
 
     def labels(self, photo: int) -> Array:
         """(h, w) int32: the region of every pixel of a photo, by number, at the scale of analysis."""
-        return decode_labels(self._row(photo, "labels"))
+        (png,) = self._row(photo, "labels")
+        return decode_labels(png)
 
     def path(self, photo: int) -> Path:
         """Where a photo's file is."""
-        return Path(self.manifest.root, self._row(photo, "path"))
+        return self.stored_file(photo).path
+
+    def stored_file(self, photo: int) -> StoredFile:
+        """Where a photo's file is, and its size and time when it was indexed."""
+        path, n_bytes, mtime_ns = self._row(photo, "path", "bytes", "mtime_ns")
+        return StoredFile(Path(self.manifest.root, path), n_bytes, mtime_ns)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -200,7 +230,7 @@ class Index:
     @property
     def names(self) -> dict[str, str]:
         """Names given to free factors, by factor."""
-        return read_names(self.folder, self.manifest)
+        return self._read_state()[1]
 
     @property
     def model(self) -> "TrainedModel":
@@ -210,7 +240,10 @@ class Index:
         manifest = self.manifest
         with self._lock:
             if self._model is None or self._model[0] != manifest.model:
-                self._model = (manifest.model, load_model(model_file(self.folder, manifest)))
+                try:
+                    self._model = (manifest.model, load_model(model_file(self.folder, manifest)))
+                except InputError as problem:
+                    raise LostIndexError(str(problem)) from problem
             return self._model[1]
 
     def _describer(self) -> "Describer":
@@ -219,29 +252,32 @@ class Index:
         model = self.model
         with self._lock:
             if self._opened is None or self._opened[0] is not model:
-                self._opened = (model, open_describer(model.recipe))
+                try:
+                    self._opened = (model, open_describer(model.recipe))
+                except InputError as problem:
+                    raise LostIndexError(str(problem)) from problem
             return self._opened[1]
 
     def _find_number(self, path: Path) -> int | None:
-        try:
-            inside = path.resolve().relative_to(self.manifest.root).as_posix()
-        except ValueError:
-            return None
-        return self._answer(lambda snapshot: snapshot.find_path(inside))
-
-    def _absent(self, photo: int) -> str:
-        return f"photo {photo} is not in the index {str(self.folder)!r} (any more)"
+        root = Path(self.manifest.root)
+        for file, folder in ((Path(os.path.abspath(path)), root), (path.resolve(), root.resolve())):
+            if file.is_relative_to(folder):
+                inside = file.relative_to(folder).as_posix()
+                found = self._answer(lambda snapshot, inside=inside: snapshot.find_path(inside))
+                if found is not None:
+                    return found
+        return None
 
     @staticmethod
     def _check_top(top: int | None) -> None:
         if top is not None and top < 1:
             raise InputError(f"top must be 1 or more, not {top}")
 
-    def _row(self, photo: int, column: str) -> Any:
-        rows = self._answer(lambda snapshot: snapshot.read_photos([column], snapshot.photos[snapshot.photos == photo]))
+    def _row(self, photo: int, *columns: str) -> tuple[Any, ...]:
+        rows = self._answer(lambda snapshot: snapshot.read_photos(columns, snapshot.photos[snapshot.photos == photo]))
         if not rows:
-            raise UnknownPhotoError(self._absent(photo))
-        return rows[0][0]
+            raise UnknownPhotoError(photo)
+        return rows[0]
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:
         """Ask the newest generation, and again if it was overtaken and its files removed under the question."""
@@ -249,21 +285,33 @@ class Index:
             before = self._stamps()
             try:
                 return ask(self._refresh(before))
-            except (duckdb.IOException, duckdb.InvalidInputException) as problem:
+            except (duckdb.OutOfMemoryException, pa.ArrowMemoryError) as problem:
+                raise BusyError("there is not enough memory for this request now; try again later") from problem
+            except (duckdb.Error, pa.ArrowException, OSError) as problem:
                 if self._stamps() == before:
-                    raise InputError(
+                    raise LostIndexError(
                         f"the index {str(self.folder)!r} lacks a file that its manifest names, or has a damaged one; "
-                        "index again into another folder"
+                        f"{REPAIR}"
                     ) from problem
+            except DamagedPartError as problem:
+                if self._stamps() == before:
+                    raise LostIndexError(str(problem)) from problem
 
     def _refresh(self, stamps: Stamps) -> Snapshot:
         with self._lock:
             if self._snapshot is None or stamps != self._seen:
-                manifest = read_manifest(self.folder)
-                words = make_words(manifest, read_names(self.folder, manifest))
-                self._snapshot = Snapshot(self.folder, manifest, words, n_threads=self._n_threads)
+                manifest, names = self._read_state()
+                self._snapshot = Snapshot(self.folder, manifest, make_words(manifest, names), n_threads=self._n_threads)
                 self._seen = stamps
             return self._snapshot
+
+    def _read_state(self) -> tuple[Manifest, dict[str, str]]:
+        """The manifest, and the names given to free factors."""
+        try:
+            manifest = read_manifest(self.folder)
+            return manifest, read_names(self.folder, manifest)
+        except InputError as problem:
+            raise LostIndexError(str(problem)) from problem
 
     def _stamps(self) -> Stamps:
         return tuple(_stamp(self.folder / name) for name in (CURRENT, NAMES))

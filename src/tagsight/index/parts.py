@@ -1,5 +1,6 @@
 """Parts on disk: written whole, read back for the next build, merged while small, removed when no one looks."""
 
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -9,15 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tagsight.errors import InputError
-from tagsight.files import replace_file
-from tagsight.index.manifest import Manifest, Part, model_file, photos_file, regions_file
+from tagsight.files import is_partial, replace_file
+from tagsight.index.manifest import REPAIR, Manifest, Part, model_file, photos_file, regions_file
+from tagsight.index.part_check import DamagedPartError, check_part, measure_file
 from tagsight.index.schema import IndexedPhoto, tabulate_photos, tabulate_regions
+from tagsight.stopping import check_stop
 
 FULL = 131_072  # photos of a part that is not merged any more; every file costs a query a millisecond
 GROWTH = 4  # a part is merged with smaller ones, if together they have at least 1 / GROWTH of its photos
 REGIONS_ROW_GROUP = 4096  # photos; queries read columns of few factors
 PHOTOS_ROW_GROUP = 512  # photos; queries read few photos
+_WRITTEN = re.compile(r"(photos|regions)-[0-9a-f]{16}\.parquet|[0-9a-f]{64}\.model")  # names of files of an index
 FILES = ((photos_file, PHOTOS_ROW_GROUP), (regions_file, REGIONS_ROW_GROUP))
 
 
@@ -35,21 +38,40 @@ def write_part(folder: Path, photos: Sequence[IndexedPhoto]) -> Part:
     part = Part(secrets.token_hex(8), len(photos))
     for (file, row_group), table in zip(FILES, (tabulate_photos(photos), tabulate_regions(photos)), strict=True):
         _write(file(folder, part), [table], row_group)
-    return part
+    return record_files(folder, part)
+
+
+def record_files(folder: Path, part: Part) -> Part:
+    """The part with size and hash of its files as they are now."""
+    return part._replace(
+        photos=measure_file(photos_file(folder, part)), regions=measure_file(regions_file(folder, part))
+    )
+
+
+def keep_intact(folder: Path, manifest: Manifest) -> tuple[Manifest, tuple[str, ...]]:
+    """The manifest with those parts alone whose files are as they were written, and what is wrong with the others.
+
+    Every file is hashed: a build reads them all, or most, in any case. A part that has no checksum yet gets one.
+    """
+    parts: list[Part] = []
+    faults: list[str] = []
+    for part in manifest.parts:
+        check_stop()
+        try:
+            check_part(folder, part, len(manifest.factor_names), content=True)
+        except DamagedPartError as problem:
+            faults.append(f"{str(problem).removesuffix(f'; {REPAIR}')}, so {part.n_live} photos are annotated again")
+        else:
+            parts.append(part if part.photos and part.regions else record_files(folder, part))
+    return manifest._replace(parts=tuple(parts)), tuple(faults)
 
 
 def list_known(folder: Path, manifest: Manifest) -> dict[str, Known]:
-    """Every photo that counts, by path."""
+    """Every photo that counts, by path; the parts must be intact."""
     known: dict[str, Known] = {}
     for part in manifest.parts:
         columns = ["photo", "path", "bytes", "mtime_ns"]
-        try:
-            table = _drop_removed(pq.read_table(photos_file(folder, part), columns=columns), part)
-        except (OSError, pa.ArrowException) as problem:
-            raise InputError(
-                f"the index {str(folder)!r} lacks the file {photos_file(folder, part).name!r}, or it is damaged; "
-                "index again into another folder"
-            ) from problem
+        table = _drop_removed(pq.read_table(photos_file(folder, part), columns=columns), part)
         for photo, path, n_bytes, mtime_ns in zip(*(table[name].to_pylist() for name in columns), strict=True):
             known[path] = Known(photo, part.name, n_bytes, mtime_ns)
     return known
@@ -75,11 +97,11 @@ def tidy_parts(folder: Path, parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def remove_unused(folder: Path, *manifests: Manifest) -> None:
-    """Remove parts and models that none of the manifests names; only under the builder's lock."""
+    """Remove parts and models that none of the manifests names, and no other file; only under the builder's lock."""
     named = {file(folder, part) for manifest in manifests for part in manifest.parts for file, _ in FILES}
     named |= {model_file(folder, manifest) for manifest in manifests}
-    for path in [*(folder / "parts").iterdir(), *(folder / "models").glob("*")]:
-        if path not in named:
+    for path in [*(folder / "parts").glob("*"), *(folder / "models").glob("*")]:
+        if path not in named and (_WRITTEN.fullmatch(path.name) or is_partial(path.name)):
             path.unlink(missing_ok=True)
 
 
@@ -89,7 +111,7 @@ def _merge(folder: Path, parts: Sequence[Part]) -> Part:
     merged = Part(secrets.token_hex(8), sum(part.n_live for part in parts))
     for file, row_group in FILES:
         _write(file(folder, merged), _stream(folder, ordered, file), row_group)
-    return merged
+    return record_files(folder, merged)
 
 
 def _first_photo(folder: Path, part: Part) -> int:

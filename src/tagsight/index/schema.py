@@ -23,11 +23,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tagsight.tasks.levels import LEVEL, to_levels, to_probabilities
 from tagsight.tasks.named import Named
-from tagsight.types import Array, Floats, Ints
+from tagsight.types import Array, Ints
 
-LEVELS = 65535
-LEVEL = np.dtype("<u2")
 COORDINATE = np.dtype("<i4")
 
 
@@ -53,16 +52,6 @@ class Joined(NamedTuple):
     starts: Ints  # (n + 1,) where each row's begin, and the end of the last
 
 
-def to_levels(probabilities: Array) -> Array:
-    """(...) uint16 of probabilities in [0, 1]."""
-    return np.rint(np.asarray(probabilities, np.float64) * LEVELS).astype(LEVEL)
-
-
-def to_probabilities(levels: Array) -> Floats:
-    """(...) float64 of stored levels."""
-    return levels / np.float64(LEVELS)
-
-
 def encode_named(named: Named) -> bytes:
     """Labels beside the levels of their probabilities."""
     return np.stack([named.label.astype(LEVEL), to_levels(named.share)], axis=1).tobytes()
@@ -84,21 +73,44 @@ def name_levels(factor: int) -> str:
     return f"p{factor}"
 
 
+PHOTOS_SCHEMA = pa.schema(
+    {
+        "photo": pa.uint32(),
+        "path": pa.string(),
+        "width": pa.int32(),
+        "height": pa.int32(),
+        "mtime_ns": pa.int64(),
+        "bytes": pa.int64(),
+        "sha256": pa.string(),
+        "boxes": pa.binary(),
+        "labels": pa.binary(),
+        "named": pa.binary(),
+    }
+)
+
+
+def list_regions_columns(n_factors: int) -> pa.Schema:
+    """Columns of the regions file."""
+    tops = {name_top(k): pa.uint16() for k in range(n_factors)}
+    return pa.schema({"photo": pa.uint32(), **tops, **{name_levels(k): pa.binary() for k in range(n_factors)}})
+
+
 def tabulate_photos(photos: Sequence[IndexedPhoto]) -> pa.Table:
     """Rows of the photos file."""
     return pa.table(
         {
-            "photo": pa.array([photo.photo for photo in photos], pa.uint32()),
-            "path": pa.array([photo.path for photo in photos], pa.string()),
-            "width": pa.array([photo.size[0] for photo in photos], pa.int32()),
-            "height": pa.array([photo.size[1] for photo in photos], pa.int32()),
-            "mtime_ns": pa.array([photo.mtime_ns for photo in photos], pa.int64()),
-            "bytes": pa.array([photo.n_bytes for photo in photos], pa.int64()),
-            "sha256": pa.array([photo.sha256 for photo in photos], pa.string()),
-            "boxes": pa.array([photo.boxes.astype(COORDINATE).tobytes() for photo in photos], pa.binary()),
-            "labels": pa.array([photo.labels for photo in photos], pa.binary()),
-            "named": pa.array([encode_named(photo.named) for photo in photos], pa.binary()),
-        }
+            "photo": [photo.photo for photo in photos],
+            "path": [photo.path for photo in photos],
+            "width": [photo.size[0] for photo in photos],
+            "height": [photo.size[1] for photo in photos],
+            "mtime_ns": [photo.mtime_ns for photo in photos],
+            "bytes": [photo.n_bytes for photo in photos],
+            "sha256": [photo.sha256 for photo in photos],
+            "boxes": [photo.boxes.astype(COORDINATE).tobytes() for photo in photos],
+            "labels": [photo.labels for photo in photos],
+            "named": [encode_named(photo.named) for photo in photos],
+        },
+        schema=PHOTOS_SCHEMA,
     )
 
 

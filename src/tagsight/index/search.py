@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagsight.index.query import Query
-from tagsight.index.schema import COORDINATE, LEVELS
+from tagsight.index.schema import COORDINATE
 from tagsight.index.snapshot import Snapshot
+from tagsight.tasks.levels import LEVELS
 from tagsight.types import Array, Floats, Ints
 
 PRESENT = 0.5  # an excluded word must be less probable than this in every region
@@ -82,6 +83,22 @@ def search(snapshot: Snapshot, query: Query, *, top: int | None, threshold: floa
         left = np.flatnonzero(waiting)
         helping *= GROWTH
     return locate(snapshot, query, Ranking(*(column[start:] for column in best)))
+
+
+def count_hits(snapshot: Snapshot, query: Query, threshold: float) -> int:
+    """How many photos score at least `threshold`."""
+    key = ("count", query, threshold)
+    before = snapshot.recall(key)
+    if before is not None:
+        return before
+    places, bounds = bound_photos(snapshot, query)
+    left = places[bounds >= threshold]
+    count = len(left)
+    if threshold > 0 and any(len(thing) > 1 for thing in query.things):
+        blocks = [left[first : first + MOST] for first in range(0, len(left), MOST)]
+        count = sum(int((score_photos(snapshot, query, some).scores >= threshold).sum()) for some in blocks)
+    snapshot.remember(key, count, 100)
+    return count
 
 
 def bound_photos(snapshot: Snapshot, query: Query) -> tuple[Ints, Floats]:

@@ -6,20 +6,25 @@ region with faint traces of the same factors as like as one that has them.) A ph
 probability of each factor.
 
 With m a photo's vector, sum min(a, r) <= sum min(a, m) and sum max(a, r) >= sum a for each of its regions r, which
-bounds how like they can be; regions are read from the highest bound down, as in `search`.
+bounds how like they can be. Photos whose bound reaches the last place of the list are read in the order in which they
+are stored, the factors with the highest a_k first. After the factors in P,
+
+    (S + sum_{k not in P} a_k) / (sum_k a_k + sum_{k in P} r_k - S),   S = sum_{k in P} min(a_k, r_k),
+
+bounds how like a region is, and photos without a region that reaches the last place are read no further.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.index.schema import COORDINATE, LEVELS
+from tagsight.index.deadline import hold_slot
+from tagsight.index.schema import COORDINATE
 from tagsight.index.search import Hit, Match, describe_photos, first_places, take_best
-from tagsight.index.snapshot import Snapshot
+from tagsight.index.snapshot import COLUMNS, Snapshot
+from tagsight.tasks.levels import LEVELS
 from tagsight.types import Array, Floats, Ints
-
-HELPING = 512  # photos whose regions are read together
-FACTORS = 8  # whose highest levels are read together
 
 
 def find_like_photo(snapshot: Snapshot, levels: Array, *, top: int, without: int | None = None) -> list[Hit]:
@@ -41,15 +46,13 @@ def find_like_region(snapshot: Snapshot, levels: Array, *, top: int, without: in
     for level, top_levels in zip(levels.tolist(), _list_tops(snapshot, len(levels)), strict=True):
         shared += np.minimum(top_levels, level)
     bounds = shared / max(1, int(levels.sum(dtype=np.int64)))
-    waiting = snapshot.photos != without
+    allowed = snapshot.photos != without
     found: list[tuple[float, int, int]] = []  # minus the likeness, photo, region
-    while len(left := np.flatnonzero(waiting)):
-        now = take_best(bounds, snapshot.photos, left, max(HELPING, top))
-        waiting[now] = False
-        found = sorted([*found, *_compare_regions(snapshot, levels, snapshot.photos[now])])[:top]
-        if len(found) == top:
-            last, photo, _ = found[-1]
-            waiting &= (bounds > -last) | ((bounds == -last) & (snapshot.photos < photo))
+    with hold_slot(snapshot.scans):
+        for block, places in enumerate(snapshot.list_blocks()):
+            least = -found[-1][0] if len(found) == top else 0.0
+            wanted = allowed[places] & (bounds[places] >= least)
+            found = sorted([*found, *_compare_regions(snapshot, levels, block, wanted, least)])[:top]
     rows = describe_photos(snapshot, np.array([photo for _, photo, _ in found], np.int64))
     shown = _name_strongest(snapshot, levels)
     return [
@@ -63,15 +66,15 @@ def read_photo_levels(snapshot: Snapshot, photo: int) -> tuple[Array, Array]:
     """(R, K) levels and (R, 4) boxes of a photo that is in the index."""
     n_factors = len(snapshot.manifest.factor_names)
     wanted = np.array([photo])
-    levels = np.stack(list(snapshot.read_levels_of(range(n_factors), wanted).values.values()), axis=1)
+    levels = snapshot.read_photo_levels(range(n_factors), photo)
     ((boxes,),) = snapshot.read_photos(["boxes"], wanted)
     return levels, np.frombuffer(boxes, COORDINATE).reshape(-1, 4)
 
 
 def _list_tops(snapshot: Snapshot, n_factors: int) -> Iterator[Array]:
     """The highest levels of each factor, a few factors in memory at a time."""
-    for start in range(0, n_factors, FACTORS):
-        yield from snapshot.read_tops(range(start, min(start + FACTORS, n_factors))).values()
+    for start in range(0, n_factors, COLUMNS):
+        yield from snapshot.read_tops(range(start, min(start + COLUMNS, n_factors))).values()
 
 
 def _compare(levels: Array, columns: Iterable[Array], n: int) -> Floats:
@@ -83,12 +86,65 @@ def _compare(levels: Array, columns: Iterable[Array], n: int) -> Floats:
     return least / np.maximum(most, 1)
 
 
-def _compare_regions(snapshot: Snapshot, levels: Array, photos: Ints) -> list[tuple[float, int, int]]:
-    numbers, starts, values = snapshot.read_levels_of(range(len(levels)), photos)
-    likeness = _compare(levels, values.values(), int(starts[-1]))
-    highest = np.maximum.reduceat(likeness, starts[:-1])
-    regions = first_places(likeness, highest, starts)
-    return list(zip((-highest).tolist(), numbers.tolist(), regions.tolist(), strict=True))
+class _Comparison(NamedTuple):
+    """The photos of a block that are still compared, and the sums over the factors read so far."""
+
+    photos: Ints  # (n,)
+    starts: Ints  # (n + 1,) where each photo's regions begin in the following
+    regions: Ints  # (m,) places of the regions in the block
+    shared: Ints  # (m,) sum of min(a, r)
+    total: Ints  # (m,) sum of r
+
+    def spread(self, photos: Array) -> Array:
+        """(m,) of a value for each photo."""
+        return np.repeat(photos, np.diff(self.starts))
+
+    def keep(self, photos: Array) -> "_Comparison":
+        """Go on with some of the photos, (n,) of bool."""
+        inside = self.spread(photos)
+        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[photos])])
+        return _Comparison(self.photos[photos], starts, self.regions[inside], self.shared[inside], self.total[inside])
+
+
+def _start_comparison(photos: Ints, starts: Ints) -> _Comparison:
+    n_regions = int(starts[-1])
+    return _Comparison(
+        photos, starts, np.arange(n_regions), np.zeros(n_regions, np.int64), np.zeros(n_regions, np.int64)
+    )
+
+
+def _compare_regions(
+    snapshot: Snapshot, levels: Array, block: int, wanted: Array, least: float
+) -> list[tuple[float, int, int]]:
+    """Minus the likeness, the photo and its most alike region, for the photos of a block as like as `least` or more.
+
+    `wanted` (n,) says which photos of the block to compare.
+    """
+    if not wanted.any():
+        return []
+    order = np.argsort(-levels.astype(np.int64), kind="stable").tolist()
+    asked = int(levels.sum(dtype=np.int64))
+    rest, left, bounds = asked, None, np.zeros(0)
+    for first in range(0, len(order), COLUMNS):
+        photos, starts, values = snapshot.read_block(block, order[first : first + COLUMNS])
+        left = left or _start_comparison(photos, starts).keep(wanted)
+        for k, column in values.items():
+            own = column[left.regions] if len(left.regions) < len(column) else column
+            np.add(left.shared, np.minimum(own, levels[k]), out=left.shared)
+            np.add(left.total, own, out=left.total)
+            rest -= int(levels[k])
+        # sum max(a, r) = sum a + sum r - sum min(a, r), here with r = 0 for the factors not read yet
+        bounds = (left.shared + rest) / np.maximum(left.total + asked - left.shared, 1)
+        reach = np.maximum.reduceat(bounds, left.starts[:-1]) >= least
+        if not reach.any():
+            return []
+        if not reach.all():
+            bounds, left = bounds[left.spread(reach)], left.keep(reach)
+    if left is None:
+        return []
+    highest = np.maximum.reduceat(bounds, left.starts[:-1])
+    regions = first_places(bounds, highest, left.starts)
+    return list(zip((-highest).tolist(), left.photos.tolist(), regions.tolist(), strict=True))
 
 
 def _name_strongest(snapshot: Snapshot, levels: Array) -> tuple[str, ...]:

@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from tagsight.data.collection import Problem
+from tagsight.data.collection import Problem, find_listed
 from tagsight.data.listing import list_photos
-from tagsight.data.readers import READERS, open_collection
+from tagsight.data.readers import READERS, read_table
+from tagsight.data.readers.reader import Options
 from tagsight.errors import InputError
 
 
@@ -38,12 +39,17 @@ def list_source(
         root = place.resolve()
         listing = list_photos(root)
         return PhotoSource(root, listing.photos, listing.problems)
-    collection = open_collection(place, format=format, split=split, images=images)
+    table = read_table(place, format, Options(split=split, images=images))
+    photos, problems = find_listed(table)
     return PhotoSource(
-        Path(os.path.abspath(collection.root)),
-        tuple(Path(os.path.abspath(photo.path)) for photo in collection.photos),
-        collection.problems,
+        Path(os.path.abspath(table.root)), tuple(Path(os.path.abspath(path)) for path in photos), problems
     )
+
+
+def count_outside_links(source: PhotoSource) -> int:
+    """The number of photos that are links, or lie in linked folders, and lead outside the root."""
+    root = os.path.realpath(source.root)
+    return sum(not Path(os.path.realpath(path)).is_relative_to(root) for path in source.photos)
 
 
 def see_files(source: PhotoSource) -> tuple[dict[str, SeenFile], list[Problem]]:

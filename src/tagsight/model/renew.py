@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tagsight.model.kmeans import find_centres
 from tagsight.model.settings import Factors
 from tagsight.model.state import Appearance, Globals
 from tagsight.types import Array, Floats
@@ -73,8 +74,6 @@ def find_sources(R: Floats, noise: float, most: int, contrast: Contrast, seed: i
 
 def _upper_level(source: Floats) -> float:
     """The value that stands for 'on' when the values gather at 0 and at one other."""
-    from sklearn.cluster import KMeans
-
     ends = np.array([[source.min()], [source.max()]])
-    centres = KMeans(2, init=ends, n_init=1).fit(source[:, None]).cluster_centers_.ravel()
+    centres = find_centres(source[:, None], 2, init=ends).ravel()
     return float(centres[np.argmax(np.abs(centres))])

@@ -9,6 +9,7 @@ from tagsight.types import Ints
 STICKS = ("per-kind", "single")
 STICK_ORDERS = ("ranked", "free-first", "tagged-first")
 STICK_SPANS = ("allowed", "all")
+MAX_FREE = 1000  # free factors; the model holds matrices with a row and a column per factor
 
 
 class Factors(NamedTuple):

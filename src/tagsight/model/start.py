@@ -4,13 +4,13 @@ Random numbers are keyed by a region's content, not its place, so that neither t
 nor the number of shards changes a start. What each start gives is in docs/explanation/model.md.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tagsight.kernels import kernel
 from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step
+from tagsight.model.kmeans import find_centres
 from tagsight.model.layout import Layout, Shard
 from tagsight.model.local_step import photo_blocks
 from tagsight.model.photo_sticks import update_photo_sticks
@@ -49,18 +49,12 @@ def start_tags(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
 
 def start_kmeans(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
     """A photo's tags at 1/2 in all its regions, each region's free factor its k-means cluster."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
     if factors.free == 0:
         return start_tags(shards, factors, seed)
     drawn = [draw_rows(X, layout.rows, KMEANS_SAMPLE, seed) for X, layout, _ in shards]
     samples = [Sample(lots, X[rows]) for (lots, rows), (X, _, _) in zip(drawn, shards, strict=True)]
     sample = merge_samples(samples, KMEANS_SAMPLE).rows
-    n_clusters = min(factors.free, len(sample))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct regions than clusters leave some unused
-        centres = KMeans(n_clusters, n_init=1, random_state=seed).fit(sample).cluster_centers_
+    centres = find_centres(sample, min(factors.free, len(sample)), random_state=seed)
 
     def fill(X: Array) -> Array:
         nu = np.full((len(X), factors.total), 0.5)

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from tagsight.pictures.outlines import Ring, draw_path, outline_mask, outline_regions
 from tagsight.regions import paint_regions
-from tagsight.tasks.regions import PhotoRegions, SeenRegion, describe_regions
+from tagsight.tasks.annotate import N_OBJECTS
+from tagsight.tasks.regions import PhotoRegions, SeenRegion, describe_regions, list_objects
 
 
 class DrawnRegion(NamedTuple):
@@ -20,11 +21,11 @@ class DrawnRegion(NamedTuple):
 
 
 class DrawnObject(NamedTuple):
-    """All regions of one object together."""
+    """An object of the photo, with the outline of its regions."""
 
     name: str
-    score: float  # where it is clearest
-    region: int  # there
+    score: float  # probability that it is in the photo
+    region: int  # where it is clearest
     path: str
 
 
@@ -33,20 +34,20 @@ class DrawnPhoto(NamedTuple):
 
     size: tuple[int, int]  # (W, H)
     regions: list[DrawnRegion]
-    objects: list[DrawnObject]  # the clearest first
+    objects: list[DrawnObject]  # the most probable first
 
 
-def draw_photo(photo: PhotoRegions, *, threshold: float = 0.0) -> DrawnPhoto:
-    """Outlines of every region, and of every object that is at least as probable as `threshold` somewhere."""
-    seen = describe_regions(photo, threshold=threshold)
+def draw_photo(photo: PhotoRegions, n_objects: int = N_OBJECTS) -> DrawnPhoto:
+    """Outlines of every region, and of the most probable objects.
+
+    An object's outline runs around the regions that are most probably that object, and the one where it is clearest.
+    """
+    seen = describe_regions(photo)
     rings = outline_regions(photo.labels, photo.size)
-    objects = photo.probabilities[:, : len(photo.names.objects)]
-    values = photo.named.keep_sure(threshold)
-    painted = paint_regions(values, photo.labels)
     drawn: list[DrawnObject] = []
-    for value in sorted(set(values.tolist()) - {0}):
-        scores = objects[:, value - 1] * (values == value)
-        shape = draw_path(outline_mask(painted == value, photo.size))
-        drawn.append(DrawnObject(photo.names.objects[value - 1], float(scores.max()), int(scores.argmax()), shape))
-    drawn.sort(key=lambda one: -one.score)
+    for column, name, score, region in list_objects(photo, n_objects):
+        regions = photo.named.label == column + 1
+        regions[region] = True
+        shape = draw_path(outline_mask(paint_regions(regions, photo.labels), photo.size))
+        drawn.append(DrawnObject(name, score, region, shape))
     return DrawnPhoto(photo.size, [DrawnRegion(*parts) for parts in zip(seen, rings, strict=True)], drawn)

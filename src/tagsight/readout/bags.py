@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from tagsight.readout.regression import Linear
+from tagsight.stopping import check_stop
 from tagsight.types import Array, Floats, Ints
 
 STEPS = 60
@@ -87,6 +88,7 @@ def pooled_loss(
     w, b = np.split(parameters.reshape(-1, K), [-1])
     cost, slope, lift, last = 0.5 * penalty * np.sum(w**2), penalty * w, np.zeros(K), 0
     for bags in blocks:
+        check_stop()
         here = slice(last, last := last + len(bags.first) - 1)
         pooled, parts = _pool(bags.X @ w.astype(bags.X.dtype), bags)
         S = pooled + b

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from tagsight.files import replace_file
+from tagsight.stopping import check_stop
 from tagsight.types import Array, Floats, Ints
 
 BLOCK = 4096  # rows
@@ -106,6 +107,7 @@ def number_blocks(rows: Rows) -> Iterator[tuple[slice, Array]]:
     """Blocks with the rows they hold."""
     last = 0
     for block in rows.blocks():
+        check_stop()
         first, last = last, last + len(block)
         yield slice(first, last), block
 

@@ -22,12 +22,35 @@ is left out: with the orientation of the Lab gradient it lowered 91.3 to 89.6 on
 # pyright: reportAttributeAccessIssue=false
 # Half of higra's names come from its compiled module, which has no stubs.
 
-import higra as hg
+import sys
+from types import ModuleType
+from typing import Any, cast
+
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from tagsight.types import Array
+
+
+def _import_higra() -> ModuleType:
+    """higra without pyplot, which it imports for drawing functions that are not used here.
+
+    That takes most of a second and needs a home folder that can be written to; higra does without where it is missing.
+    """
+    modules = cast(dict[str, Any], sys.modules)
+    hidden = "matplotlib" not in modules
+    if hidden:
+        modules["matplotlib"] = None  # an import of it fails
+    try:
+        import higra
+    finally:
+        if hidden:
+            del modules["matplotlib"]
+    return higra
+
+
+hg = _import_higra()
 
 BALANCE = 0.75
 MIN_SHARE = 0.1

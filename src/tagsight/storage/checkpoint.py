@@ -2,7 +2,7 @@
 
     MODEL.checkpoint/
       header.json                        schema and identity: data and settings, by name
-      results/NAME.json                  numbers of stages that are done
+      results/NAME.json                  a SHA-256, and on the next line the numbers of a stage that is done
       fits/NAME/done.safetensors         what a fit gave
       fits/NAME/000120/                  where it stood after 120 sweeps:
         position.safetensors               `model.fit.Position`
@@ -13,21 +13,24 @@ Everything appears whole or not at all. A checkpoint goes on only with the data 
 """
 
 import json
-import secrets
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
 from tagsight.errors import InputError
-from tagsight.files import write_atomically
+from tagsight.files import is_partial, place_partial, write_atomically
 from tagsight.model.fit import Fit, Position
 from tagsight.stopping import Stop
+from tagsight.storage.outputs import MARKER, check_folder, claim_folder, is_claimed
 from tagsight.storage.position_file import load_fit, load_position, save_fit, save_position
+from tagsight.storage.tensor_file import TRAIN_ANEW
 
-SCHEMA = 5
+SCHEMA = 6
 EVERY = 5  # sweeps between two positions
+KIND = "tagsight checkpoint"
 HEADER = "header.json"
 RESULTS, FITS, WORK = FOLDERS = ("results", "fits", "work")
 
@@ -83,7 +86,7 @@ class FitCheckpoint:
 
     def _keep(self, position: Position, batches: Sequence[SavedBatch]) -> None:
         old = self._positions()
-        partial = self._folder / f".partial-{secrets.token_hex(8)}"
+        partial = place_partial(self._folder)
         save_position(position, partial / "position.safetensors")
         for b, batch in enumerate(batches):
             batch.save(partial / f"batch-{b}", remembered=position.on_trial)
@@ -117,11 +120,21 @@ class Checkpoint:
     def load_result(self, name: str) -> Any:
         """The numbers kept under `name`; None if there are none."""
         place = self.folder / RESULTS / f"{name}.json"
-        return json.loads(place.read_bytes()) if place.exists() else None
+        if not place.exists():
+            return None
+        try:
+            digest, text = place.read_text().split("\n", 1)
+        except (OSError, ValueError) as problem:
+            raise InputError(f"{str(place)!r} cannot be read: {problem}; {TRAIN_ANEW}") from problem
+        if digest != sha256(text.encode()).hexdigest():
+            raise InputError(f"{str(place)!r} is damaged: its checksum does not match; {TRAIN_ANEW}")
+        return json.loads(text)
 
     def keep_result(self, name: str, value: Any) -> None:
         """Keep numbers of a stage that is done."""
-        write_atomically(self.folder / RESULTS / f"{name}.json", json.dumps(value).encode())
+        text = json.dumps(value)
+        content = f"{sha256(text.encode()).hexdigest()}\n{text}"
+        write_atomically(self.folder / RESULTS / f"{name}.json", content.encode())
 
 
 def place_checkpoint(output: Path) -> Path:
@@ -134,11 +147,19 @@ def has_checkpoint(folder: Path) -> bool:
     return (folder / HEADER).is_file()
 
 
+def check_checkpoint_folder(folder: Path) -> None:
+    """Raise InputError where the place of the checkpoint is taken by files that tagsight did not write."""
+    check_folder(folder, KIND, _has_header)
+
+
 def remove_checkpoint(folder: Path) -> None:
     """For when the training is done, and its model written, or when another begins; what is not ours stays."""
+    if not (is_claimed(folder, KIND) or _has_header(folder)):
+        return
     (folder / HEADER).unlink(missing_ok=True)  # first: what is left, if this is interrupted, is no checkpoint
     for name in FOLDERS:
         shutil.rmtree(folder / name, ignore_errors=True)
+    (folder / MARKER).unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
 
@@ -148,11 +169,22 @@ def open_checkpoint(folder: Path, identity: Identity, *, resume: bool, stop: Sto
     if resume and has_checkpoint(folder):
         _refuse_another(folder, identity)
     else:
+        check_checkpoint_folder(folder)
         remove_checkpoint(folder)
+        claim_folder(folder, KIND)
         write_atomically(folder / HEADER, json.dumps({"schema": SCHEMA, "identity": identity}).encode())
-    for left in folder.rglob(".partial-*"):  # by a process that was killed
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    for left in [path for path in folder.rglob("*") if is_partial(path.name)]:  # by a process that was killed
+        shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
     return Checkpoint(folder, stop)
+
+
+def _has_header(folder: Path) -> bool:
+    """Whether the folder holds the header of a checkpoint, of this schema or an earlier one."""
+    try:
+        header = json.loads((folder / HEADER).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(header, dict) and header.keys() == {"schema", "identity"} and isinstance(header["identity"], dict)
 
 
 def _refuse_another(folder: Path, identity: Identity) -> None:

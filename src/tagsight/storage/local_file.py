@@ -1,34 +1,37 @@
-"""The local posterior of a shard as a safetensors file: its exact bits, whole or not there.
+"""The local posterior of a shard as a file of `tensor_file`: its exact bits with a checksum, whole or not there.
 
 A batch keeps the posterior of its shards, by number, in a folder: `now-0`, `now-1`, ..., and, while renewed free
 factors are on trial, those it may have to go back to: `before-0`, `before-1`, ...
 """
 
+import os
 from collections.abc import Callable
 from itertools import count, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
-
 from tagsight.errors import InputError
-from tagsight.files import write_atomically
 from tagsight.model.state import Local, join_locals
+from tagsight.storage.tensor_file import TRAIN_ANEW, load_tensors, save_tensors
 
 
 def save_local(local: Local, path: Path) -> None:
     """Write the posterior; `path` holds the old file or the new one at any time."""
-    write_atomically(path, save({name: np.ascontiguousarray(array) for name, array in local._asdict().items()}))
+    save_tensors(path, {}, local._asdict())
 
 
 def load_local(path: Path) -> Local:
     """The posterior that `save_local` wrote."""
+    _, tensors = load_tensors(path)
+    return Local(*(tensors[name] for name in Local._fields))
+
+
+def link_local(path: Path, to: Path) -> None:
+    """Give a file of `save_local` a second name."""
     try:
-        return Local(**load(path.read_bytes()))
-    except (OSError, SafetensorError, TypeError) as problem:
-        raise InputError(f"{str(path)!r} cannot be read as a local posterior: {problem}") from problem
+        os.link(path, to)
+    except FileNotFoundError as problem:
+        raise InputError(f"{str(path)!r} is missing; {TRAIN_ANEW}") from problem
 
 
 class KeptPosterior(NamedTuple):
@@ -58,6 +61,8 @@ def save_posterior(posterior: KeptPosterior, folder: Path) -> None:
 def load_posterior(folder: Path) -> KeptPosterior:
     """What `save_posterior` wrote, or, joined, what the parts of a batch wrote by number."""
     now = [load_local(path) for path in _list_parts(place_now, folder)]
+    if not now:
+        raise InputError(f"{str(place_now(folder))!r} is missing; {TRAIN_ANEW}")
     before = [load_local(path) for path in _list_parts(place_before, folder)]
     return KeptPosterior(join_locals(now), join_locals(before) if before else None)
 

@@ -1,19 +1,22 @@
-"""The model file: one safetensors file, numbers and JSON only, so that opening it can run nothing.
+"""The model file: numbers and JSON only (see `tensor_file`), so that opening it can run nothing.
 
-Its metadata holds one entry, `tagsight`: a JSON header with schema, vocabulary, settings and training record, and
-with `sha256`, the hash of the rest of the header and of every tensor. (One entry, because safetensors writes several
-in any order, and the same model should be the same bytes.) A file that is cut short, foreign, altered or from a newer
-tagsight is refused with a sentence that says so.
+The header holds schema, vocabulary, settings, the feature extractor's fingerprint, and the training record with the
+version of tagsight that wrote it. A file that is cut short, foreign, altered or from a newer tagsight is refused with
+a sentence that says so; so is one whose content does not fit together (`model_checks`), whoever signed it.
+
+The promise: a tagsight reads the files of its own SCHEMA and of every schema in MIGRATIONS. A change that older files
+cannot be migrated over raises SCHEMA and drops them from MIGRATIONS, and the refusal says to train again.
+
+    schema 8: `fingerprint` and `training.version`
+    schema 7: neither, so the network is not compared with the one of the training
 """
 
-import json
-from hashlib import sha256
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import SafetensorError
 
 from tagsight.calibration import Calibration
 from tagsight.data.vocabulary import Vocabulary
@@ -23,78 +26,70 @@ from tagsight.features.classic import ClassicCodebook
 from tagsight.features.codebook import Projection
 from tagsight.features.describer import Recipe
 from tagsight.features.views import Views
-from tagsight.files import write_atomically
 from tagsight.model.settings import Factors, Settings
 from tagsight.model.state import Appearance, Globals, Scales, Sparsity, Summary
 from tagsight.readout.attributes import AttributeReader
 from tagsight.readout.learn import Readout
 from tagsight.readout.regression import Linear
 from tagsight.readout.weights import Weights
+from tagsight.storage.model_checks import find_fault
+from tagsight.storage.tensor_file import TensorFile, read_tensors, save_tensors
 from tagsight.trained import Exemplar, TrainedModel, Training
 from tagsight.types import Array
 
-SCHEMA = 7
+SCHEMA = 8
 CODEBOOK = "codebook."
+REMEDY = "train again or take a backup"
 
 
 def save_model(model: TrainedModel, path: Path) -> None:
     """Write the model; `path` holds the old file or the new one at any time."""
-    tensors = {name: np.asarray(array, order="C") for name, array in _tensors(model).items()}
-    header = _header(model)
-    header["sha256"] = _digest(header, tensors)
-    write_atomically(path, save(tensors, {"tagsight": _write_json(header)}))
+    header, tensors = _header(model), _tensors(model)
+    save_tensors(path, header, tensors)
 
 
 def load_model(path: Path) -> TrainedModel:
     """Read a model that `save_model` wrote."""
-    tensors, metadata = _read(path)
-    if "tagsight" not in metadata:
-        raise InputError(f"{str(path)!r} is a safetensors file, but not a tagsight model")
-    header = _read_header(metadata["tagsight"], path)
-    if header["schema"] > SCHEMA:
+    header, tensors, intact = _read(path)
+    if header is None:
+        raise InputError(f"{str(path)!r} is a safetensors file, but not a tagsight model, or a damaged one; {REMEDY}")
+    schema = header.get("schema")
+    if type(schema) is not int:
+        raise InputError(f"{str(path)!r} has a damaged header; {REMEDY}")
+    if schema > SCHEMA:
         raise InputError(
-            f"{str(path)!r} was made by a newer tagsight (schema {header['schema']}, this one reads {SCHEMA}); "
-            "upgrade tagsight"
+            f"{str(path)!r} was made by a newer tagsight (schema {schema}, this one reads {SCHEMA}); upgrade tagsight"
         )
-    if header["schema"] < SCHEMA:
+    if schema != SCHEMA and schema not in MIGRATIONS:
         raise InputError(
-            f"{str(path)!r} was made by an older tagsight (schema {header['schema']}, this one reads {SCHEMA}); "
-            "train again"
+            f"{str(path)!r} was made by an older tagsight (schema {schema}, this one reads {SCHEMA}); train again"
         )
-    if header.pop("sha256", None) != _digest(header, tensors):
-        raise InputError(f"{str(path)!r} is damaged or was altered after training; train again or take a backup")
+    if not intact:
+        raise InputError(f"{str(path)!r} is damaged or was altered after training; {REMEDY}")
+    if schema in MIGRATIONS:
+        header = MIGRATIONS[schema](header)
+    if fault := find_fault(header, tensors):
+        raise InputError(f"{str(path)!r} is not a valid model file: {fault}; {REMEDY}")
     return _model(header, tensors)
 
 
-def _read(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
+def _read(path: Path) -> TensorFile:
     try:
-        with safe_open(path, framework="np") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+        return read_tensors(path)
     except FileNotFoundError as problem:
         raise InputError(f"there is no model file {str(path)!r}; make one with 'tagsight train'") from problem
     except (SafetensorError, OSError) as problem:
         raise InputError(f"{str(path)!r} is no model file, or is cut short: {problem}") from problem
 
 
-def _read_header(text: str, path: Path) -> dict[str, Any]:
-    try:
-        header = json.loads(text)
-        return {**header, "schema": int(header["schema"])}
-    except (ValueError, KeyError, TypeError) as problem:
-        raise InputError(f"{str(path)!r} has a damaged header; train again or take a backup") from problem
+def _migrate_7(header: dict[str, Any]) -> dict[str, Any]:
+    """Schema 7 recorded neither the fingerprint nor the version."""
+    training = header.get("training")
+    versioned = {**training, "version": None} if isinstance(training, dict) else training
+    return {**header, "schema": 8, "fingerprint": None, "training": versioned}
 
 
-def _write_json(header: dict[str, Any]) -> str:
-    return json.dumps(header, ensure_ascii=False, sort_keys=True)
-
-
-def _digest(header: dict[str, Any], tensors: dict[str, Array]) -> str:
-    total = sha256(_write_json(header).encode())
-    for name in sorted(tensors):
-        array = tensors[name]
-        total.update(f"{name} {array.dtype} {array.shape}".encode())
-        total.update(np.ascontiguousarray(array).tobytes())
-    return total.hexdigest()
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {7: _migrate_7}
 
 
 def _header(model: TrainedModel) -> dict[str, Any]:
@@ -104,6 +99,7 @@ def _header(model: TrainedModel) -> dict[str, Any]:
         "objects": model.vocabulary.objects,
         "attributes": model.vocabulary.attributes,
         "features": model.recipe.features,
+        "fingerprint": model.recipe.fingerprint,
         "n_regions": model.n_regions,
         "settings": {**settings._asdict(), "factors": settings.factors._asdict()},
         "calibration": {"objects": model.objects._asdict(), "attributes": model.attributes._asdict()},
@@ -141,7 +137,12 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
     training = header["training"]
     return TrainedModel(
         vocabulary=Vocabulary(tuple(header["objects"]), tuple(header["attributes"])),
-        recipe=Recipe(header["features"], ClassicCodebook.from_arrays(codebook) if codebook else None),
+        recipe=Recipe(
+            header["features"],
+            ClassicCodebook.from_arrays(codebook) if codebook else None,
+            header["fingerprint"],
+            len(tensors["projection.basis"]),
+        ),
         n_regions=header["n_regions"],
         views=Views(*(tensors[f"views.{name}"] for name in Views._fields)),
         projection=Projection(*(tensors[f"projection.{name}"] for name in Projection._fields)),

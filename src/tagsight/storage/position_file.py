@@ -1,32 +1,26 @@
-"""Where a fit stands, and what a fit gave, as safetensors files: exact numbers, nothing that can run."""
+"""Where a fit stands, and what a fit gave, as files of `tensor_file`: exact numbers with a checksum."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from tagsight.errors import InputError
-from tagsight.files import write_atomically
 from tagsight.model.bound import Bound
 from tagsight.model.fit import Fit, Position, Sweep
 from tagsight.model.state import Appearance, Globals, Scales, Sparsity, Summary
+from tagsight.storage.tensor_file import Tensors, load_tensors, save_tensors
 from tagsight.types import Array
-
-Tensors = dict[str, Array]
 
 
 def save_fit(fit: Fit, path: Path) -> None:
     """Write what a fit gave."""
-    _write(path, {"fit": _list_numbers(fit)}, _list_fit(fit, "fit."))
+    save_tensors(path, {"fit": _list_numbers(fit)}, _list_fit(fit, "fit."))
 
 
 def load_fit(path: Path) -> Fit:
     """What `save_fit` wrote."""
-    header, tensors = _read(path)
+    header, tensors = load_tensors(path)
     return _make_fit(header["fit"], tensors, "fit.")
 
 
@@ -41,12 +35,12 @@ def save_position(position: Position, path: Path) -> None:
     if position.best is not None:
         header["best"] = _list_numbers(position.best)
         tensors |= _list_fit(position.best, "best.")
-    _write(path, header, tensors)
+    save_tensors(path, header, tensors)
 
 
 def load_position(path: Path) -> Position:
     """Where `save_position` said that the fit stands."""
-    header, tensors = _read(path)
+    header, tensors = load_tensors(path)
     return Position(
         stage=header["stage"],
         state=_make_globals(tensors, "state."),
@@ -118,17 +112,3 @@ def _make_sweeps(table: Array) -> tuple[Sweep, ...]:
 
 def _plain(value: Array) -> Any:
     return float(value) if value.ndim == 0 else value
-
-
-def _write(path: Path, header: dict[str, Any], tensors: Tensors) -> None:
-    content = {name: np.ascontiguousarray(array) if array.ndim else array for name, array in tensors.items()}
-    write_atomically(path, save(content, {"tagsight": json.dumps(header)}))
-
-
-def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
-    try:
-        with safe_open(path, framework="np") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return json.loads((file.metadata() or {})["tagsight"]), tensors
-    except (SafetensorError, OSError, ValueError, KeyError) as problem:
-        raise InputError(f"{str(path)!r} cannot be read: {problem}; train again without --resume") from problem

@@ -9,7 +9,6 @@ A folder without `done.json` is what a killed writer left: `has_shard` says no, 
 
 import json
 import os
-import shutil
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -36,6 +35,11 @@ class FeatureFile(NamedTuple):
     sha256: str
 
 
+def is_intact(features: FeatureFile) -> bool:
+    """Whether the file is there and is, byte by byte, what was written."""
+    return features.path.is_file() and _hash_file(features.path) == features.sha256
+
+
 def save_features(X: Array, path: Path) -> FeatureFile:
     """Write features as .npy."""
     return FeatureFile(path, _save_rows(X, np.arange(len(X)), path))
@@ -46,13 +50,14 @@ def save_shard(shard: Shard, folder: Path, *, features: FeatureFile | None = Non
 
     Where its features, all of them its own, are in a file already, the shard shares that file.
     """
-    shutil.rmtree(folder, ignore_errors=True)
+    for name in (DONE, LAYOUT, FEATURES):
+        (folder / name).unlink(missing_ok=True)
     own = np.sort(shard.layout.rows)
     rows = np.searchsorted(own, shard.layout.rows)
     if features is None:
         features = FeatureFile(folder / FEATURES, _save_rows(shard.features, own, folder / FEATURES))
     else:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         os.link(features.path, folder / FEATURES)
     content = save({name: np.ascontiguousarray(a) for name, a in shard.layout._replace(rows=rows)._asdict().items()})
     write_atomically(folder / LAYOUT, content)
@@ -71,8 +76,13 @@ def identify_shard(folder: Path) -> str:
 
 
 def load_shard(folder: Path, *, mmap: bool = False) -> Shard:
-    """The shard that `save_shard` wrote; with `mmap` its features are a read-only map of their file."""
+    """The shard that `save_shard` wrote; with `mmap` its features are a read-only map of their file.
+
+    Features that are read whole are checked; those of a map are not read, so they are not.
+    """
     done = _read_done(folder)
+    if not mmap:
+        check_shard(folder)
     features: Array = np.load(folder / FEATURES, mmap_mode="r" if mmap else None, allow_pickle=False)
     return Shard(features, _read_layout(folder, done), done["square"])
 
@@ -84,13 +94,16 @@ def load_shard_into(folder: Path, buffer: Array) -> Shard:
 
 
 def load_features_into(path: Path, buffer: Array) -> Array:
-    """The features in a .npy file, in the memory of `buffer`."""
+    """The features in a .npy file, in the memory of `buffer`.
+
+    They are read in every sweep, so they are not hashed again: `is_intact` checks a file that another process left.
+    """
     with path.open("rb") as file:
         np.lib.format.read_magic(file)
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
         size = int(np.prod(shape)) * dtype.itemsize
         if size > len(buffer) or file.readinto(buffer[:size].data) != size:
-            raise InputError(f"{str(path)!r} is damaged: its features are not {size} bytes long")
+            raise InputError(f"{str(path)!r} is damaged: its features are not {size} bytes long; run again")
     return buffer[:size].view(dtype).reshape(shape)
 
 
@@ -103,12 +116,16 @@ def check_shard(folder: Path) -> None:
     """Raise InputError unless both files are, byte by byte, what was written."""
     done = _read_done(folder)
     for name in (FEATURES, LAYOUT):
-        total = sha256()
-        with (folder / name).open("rb") as file:
-            while piece := file.read(CHUNK):
-                total.update(piece)
-        if total.hexdigest() != done[name]:
+        if not is_intact(FeatureFile(folder / name, done[name])):
             raise InputError(f"{str(folder / name)!r} is damaged; remove {str(folder)!r} and run again")
+
+
+def _hash_file(path: Path) -> str:
+    total = sha256()
+    with path.open("rb") as file:
+        while piece := file.read(CHUNK):
+            total.update(piece)
+    return total.hexdigest()
 
 
 def _save_rows(X: Array, rows: Ints, path: Path) -> str:

@@ -4,12 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tagsight.data.vocabulary import normalise_tag
 from tagsight.errors import InputError
 from tagsight.features.described import DescribedPhoto
 from tagsight.regions import find_boxes
+from tagsight.tasks.levels import LEVELS
 from tagsight.trained import RegionPosterior, TrainedModel
 from tagsight.types import Array, Floats
 
+N_OBJECTS, N_ATTRIBUTES = 2, 5  # of a photo, and of an object, unless another number is asked for
 Box = tuple[int, int, int, int]  # x0, y0, x1, y1 in the whole photo; the end is exclusive
 
 
@@ -39,12 +42,16 @@ def annotate_photo(
     photo: DescribedPhoto,
     posterior: RegionPosterior,
     *,
-    n_objects: int = 2,
-    n_attributes: int = 5,
+    n_objects: int = N_OBJECTS,
+    n_attributes: int = N_ATTRIBUTES,
     threshold: float = 0.0,
 ) -> tuple[FoundObject, ...]:
-    """The most probable objects, each with its most probable attributes."""
-    best = np.argsort(-posterior.photo, kind="stable")[:n_objects]
+    """The most probable objects, each with its most probable attributes.
+
+    Objects and regions whose probabilities an index stores as equal count as equal, and the first is taken: the page of
+    an index and the command then say the same.
+    """
+    best = np.argsort(-np.rint(posterior.photo * LEVELS), kind="stable")[:n_objects]
     found = [describe_region(model, photo, posterior, int(o), n_attributes, threshold) for o in best]
     return tuple(one for one in found if one.score >= threshold)
 
@@ -56,14 +63,18 @@ def describe_object(
     name: str,
     *,
     box: Box | None = None,
-    n_attributes: int = 5,
+    n_attributes: int = N_ATTRIBUTES,
     threshold: float = 0.0,
 ) -> FoundObject:
-    """A named object where it is clearest, among the regions mostly inside `box` if one is given."""
-    if name not in model.vocabulary.objects:
+    """A named object where it is clearest, among the regions mostly inside `box` if one is given.
+
+    Names are compared as tags are: case, kinds of spaces and the like do not count.
+    """
+    objects = {normalise_tag(word): o for o, word in enumerate(model.vocabulary.objects)}
+    if normalise_tag(name) not in objects:
         known = ", ".join(model.vocabulary.objects) or "none"
         raise InputError(f"the model does not know the object {name!r}; it knows {known}")
-    o = model.vocabulary.objects.index(name)
+    o = objects[normalise_tag(name)]
     allowed = None if box is None else regions_inside(photo, box)
     return describe_region(model, photo, posterior, o, n_attributes, threshold, allowed)
 
@@ -82,10 +93,10 @@ def describe_region(
     Among `allowed` regions (R,) only, they are those of the region.
     """
     if allowed is None:
-        region = int(np.argmax(posterior.objects[:, o]))
+        region = find_clearest(posterior.found[:, o])
         like = posterior.of_objects[o]
     else:
-        region = int(np.argmax(np.where(allowed, posterior.objects[:, o], -1.0)))
+        region = find_clearest(np.where(allowed, posterior.found[:, o], -1.0))
         like = posterior.attributes[region]
     ranked = np.argsort(-like, kind="stable")[:n_attributes]
     attributes = [Attribute(model.vocabulary.attributes[a], float(like[a])) for a in ranked]
@@ -96,6 +107,11 @@ def describe_region(
         scale_boxes(photo)[region],
         tuple(attribute for attribute in attributes if attribute.score >= threshold),
     )
+
+
+def find_clearest(probabilities: Floats) -> int:
+    """The region with the highest probability (R,); the first of those that an index stores as equal."""
+    return int(np.argmax(np.rint(probabilities * LEVELS)))
 
 
 def regions_inside(photo: DescribedPhoto, box: Box) -> Array:

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagsight.regions import paint_regions, resize_map
-from tagsight.tasks.annotate import Box
+from tagsight.tasks.annotate import N_OBJECTS, Box
 from tagsight.tasks.named import Named
 from tagsight.types import Array, Floats
 
-N_OBJECTS, N_ATTRIBUTES, N_FREE = 3, 6, 3
+REGION_OBJECTS, REGION_ATTRIBUTES, REGION_FREE = 3, 6, 3  # words shown of a region
 
 
 class FactorNames(NamedTuple):
@@ -56,26 +56,49 @@ class SeenRegion(NamedTuple):
         return {**self._asdict(), **words}
 
 
-def describe_regions(photo: PhotoRegions, *, threshold: float = 0.0) -> list[SeenRegion]:
+def describe_regions(photo: PhotoRegions) -> list[SeenRegion]:
     """Every region in words."""
     names = photo.names
     ends = np.cumsum([len(names.objects), len(names.attributes)])
-    labels = photo.named.keep_sure(threshold)
+    labels = photo.named.label
     seen: list[SeenRegion] = []
     for region, (row, box) in enumerate(zip(photo.probabilities, photo.boxes.tolist(), strict=True)):
         objects, attributes, free = np.split(row, ends)
-        ranked = rank_words(objects, names.objects, N_OBJECTS)
+        ranked = rank_words(objects, names.objects, REGION_OBJECTS)
         seen.append(
             SeenRegion(
                 region,
                 (box[0], box[1], box[2], box[3]),
                 names.objects[labels[region] - 1] if labels[region] else None,
                 ranked,
-                rank_words(attributes, names.attributes, N_ATTRIBUTES),
-                rank_words(free, names.free, N_FREE),
+                rank_words(attributes, names.attributes, REGION_ATTRIBUTES),
+                rank_words(free, names.free, REGION_FREE),
             )
         )
     return seen
+
+
+class ListedObject(NamedTuple):
+    """An object of a photo, as `annotate_photo` lists it."""
+
+    column: int  # among the objects
+    name: str
+    score: float  # probability that it is in the photo
+    region: int  # where it is clearest
+
+
+def list_objects(photo: PhotoRegions, n_objects: int = N_OBJECTS) -> list[ListedObject]:
+    """The most probable objects of a photo: those of `annotate_photo`, in its order and with its scores.
+
+    The highest probability of an object over the regions is the probability that it is in the photo
+    (`RegionPosterior.found`).
+    """
+    objects = photo.probabilities[:, : len(photo.names.objects)]
+    best = np.argsort(-objects.max(axis=0), kind="stable")[:n_objects]
+    return [
+        ListedObject(o, photo.names.objects[o], float(objects[:, o].max()), int(objects[:, o].argmax()))
+        for o in best.tolist()
+    ]
 
 
 def rank_words(scores: Floats, names: tuple[str, ...], n: int) -> tuple[Likely, ...]:

@@ -74,6 +74,7 @@ class SearchAnswer(BaseModel):
 
     query: str
     threshold: Probability
+    total: Annotated[int, Field(ge=0, description="photos that score at least the threshold")]
     hits: list[HitAnswer]
     next: Annotated[int | None, Field(description="the start of what follows; none at the end")]
 
@@ -104,7 +105,7 @@ class RegionAnswer(BaseModel):
 
     region: int
     box: Box
-    object: Annotated[str | None, Field(description="the most probable, if it reaches the threshold")]
+    object: Annotated[str | None, Field(description="what the region most probably is; none for background")]
     objects: list[Word]
     attributes: list[Word]
     discovered: list[Word]
@@ -115,7 +116,7 @@ class ObjectAnswer(BaseModel):
     """An object of a photo, and the region where it is clearest."""
 
     name: str
-    score: Probability
+    score: Annotated[Probability, Field(description="that the object is in the photo")]
     region: int
 
 
@@ -123,7 +124,7 @@ class LookAnswer(BaseModel):
     """What is in a photo."""
 
     size: Size
-    objects: list[ObjectAnswer]
+    objects: Annotated[list[ObjectAnswer], Field(description="those that 'tagsight annotate' lists, in its order")]
     regions: list[RegionAnswer]
 
 
@@ -175,9 +176,9 @@ def tell_look(drawn: DrawnPhoto) -> LookAnswer:
     return LookAnswer.model_validate({"size": drawn.size, "objects": objects, "regions": regions})
 
 
-def tell_photo(stored: StoredPhoto) -> PhotoAnswer:
+def tell_photo(stored: StoredPhoto, n_objects: int) -> PhotoAnswer:
     """A photo of the index for programs."""
-    look = tell_look(draw_photo(stored.regions))
+    look = tell_look(draw_photo(stored.regions, n_objects))
     return PhotoAnswer(photo=stored.photo, path=stored.path, **dict(look))
 
 

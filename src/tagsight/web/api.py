@@ -10,6 +10,7 @@ from tagsight.index.query import LONGEST_QUERY
 from tagsight.pictures.drawing import draw_photo
 from tagsight.pictures.outlines import draw_svg, outline_mask
 from tagsight.pictures.palette import LARGEST, encode_palette
+from tagsight.tasks.annotate import N_OBJECTS
 from tagsight.tasks.regions import PhotoRegions, paint_objects
 from tagsight.web import answers
 from tagsight.web.photofiles import NotServedError, locate_photo
@@ -20,16 +21,24 @@ PhotoNumber = Annotated[int, Path(ge=0, le=MOST_PHOTOS)]
 Threshold = Annotated[float, Query(ge=0, le=1)]
 Start = Annotated[int, Query(ge=0, le=MOST_PHOTOS)]
 Count = Annotated[int, Query(ge=1, le=200)]
+ObjectCount = Annotated[int, Query(ge=1, le=1000, description="objects of the photo, at most")]
 IfNoneMatch = Annotated[str | None, Header()]
 
-BAD: dict[int | str, dict[str, Any]] = {422: {"model": answers.Problem}}
-NO_PHOTO = {404: {"model": answers.Problem}, **BAD}
-UPLOAD = {code: {"model": answers.Problem} for code in (408, 411, 413, 429)} | BAD
+SENTENCE: dict[str, Any] = {  # FastAPI would give a model the media type of the route, which is a picture's for some
+    "description": "One sentence that says what is wrong.",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+REFUSED: dict[int | str, dict[str, Any]] = dict.fromkeys((401, 403, 421), SENTENCE)  # by the guard, on every route
+BAD: dict[int | str, dict[str, Any]] = {422: SENTENCE, 503: SENTENCE}
+UNKNOWN_WORD = {**SENTENCE, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/UnknownWord"}}}}
+NO_PHOTO = {404: SENTENCE, **BAD}
+BODY_ERRORS = dict.fromkeys((408, 411, 413), SENTENCE) | BAD
+UPLOAD = {429: SENTENCE, **BODY_ERRORS}
 BODY = {
     "requestBody": {
         "required": True,
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-        "description": "The photo's file: JPEG, PNG, WEBP, BMP, TIFF or GIF.",
+        "description": "The photo's file: JPEG, PNG, WEBP, AVIF, BMP, TIFF or GIF.",
     }
 }
 
@@ -54,10 +63,10 @@ class Svg(Response):
 
 def make_api(site: Site) -> APIRouter:
     """Everything under /api."""
-    router = APIRouter(prefix="/api")
+    router = APIRouter(prefix="/api", responses=REFUSED)
     index = site.index
 
-    @router.get("/words", responses=BAD)
+    @router.get("/words", responses={503: {"model": answers.Problem}})
     def list_words() -> answers.Words:
         """Every word that can be searched for."""
         manifest, names = index.manifest, index.names
@@ -68,7 +77,7 @@ def make_api(site: Site) -> APIRouter:
             discovered=[answers.Discovered(factor=factor, name=names.get(factor)) for factor in free],
         )
 
-    @router.get("/search", responses={422: {"model": answers.UnknownWord}})
+    @router.get("/search", responses={**BAD, 422: {"model": answers.UnknownWord}})
     def search(
         q: Annotated[str, Query(max_length=LONGEST_QUERY, description='such as "furry brown horse, car -person"')],
         threshold: Threshold = THRESHOLD,
@@ -78,7 +87,8 @@ def make_api(site: Site) -> APIRouter:
         """Photos that fit a query and score at least the threshold, best first."""
         hits, following = take_page(index.find(q, top=count + 1, threshold=threshold, start=start), start, count)
         told = [answers.tell_hit(hit) for hit in hits]
-        return answers.SearchAnswer(query=q, threshold=threshold, hits=told, next=following)
+        total = index.count(q, threshold=threshold)
+        return answers.SearchAnswer(query=q, threshold=threshold, total=total, hits=told, next=following)
 
     @router.get("/photos", responses=BAD)
     def list_photos(start: Start = 0, count: Count = COUNT) -> answers.PhotosAnswer:
@@ -87,9 +97,9 @@ def make_api(site: Site) -> APIRouter:
         return answers.PhotosAnswer(photos=[answers.tell_listed(photo) for photo in photos], next=following)
 
     @router.get("/photos/{photo}", responses=NO_PHOTO)
-    def describe_photo(photo: PhotoNumber) -> answers.PhotoAnswer:
-        """What is in each region of a photo."""
-        return answers.tell_photo(index.look_up(photo))
+    def describe_photo(photo: PhotoNumber, objects: ObjectCount = N_OBJECTS) -> answers.PhotoAnswer:
+        """The objects of a photo as `tagsight annotate` lists them, and what is in each region."""
+        return answers.tell_photo(index.look_up(photo), objects)
 
     @router.get("/photos/{photo}/like", responses=NO_PHOTO)
     def find_like(
@@ -108,7 +118,7 @@ def make_api(site: Site) -> APIRouter:
             return Jpeg(status_code=304, headers=headers)
         return Jpeg(site.pictures.draw(file, int(side)), headers=headers)
 
-    @router.get("/photos/{photo}/outline.svg", response_class=Svg, responses=NO_PHOTO)
+    @router.get("/photos/{photo}/outline.svg", response_class=Svg, responses={**NO_PHOTO, 422: UNKNOWN_WORD})
     def outline(
         photo: PhotoNumber,
         q: Annotated[str, Query(max_length=LONGEST_QUERY)],
@@ -141,15 +151,21 @@ def make_api(site: Site) -> APIRouter:
             raise NotServedError(f"factor {column} has no exemplar {number}")
         return Jpeg(exemplars[column][number].jpeg)
 
-    @router.put("/factors/{factor}/name", responses=BAD)
+    @router.put("/factors/{factor}/name", responses=BODY_ERRORS)
     def name_factor(factor: str, wanted: answers.NameRequest) -> answers.Discovered:
         """Name a discovered factor, which can be searched for by that name from now on."""
         return answers.Discovered(factor=factor, name=index.name_factor(factor, wanted.name))
 
+    @router.delete("/factors/{factor}/name", responses=BODY_ERRORS)
+    def remove_name(factor: str) -> answers.Discovered:
+        """Remove the name of a discovered factor."""
+        index.remove_name(factor)
+        return answers.Discovered(factor=factor, name=None)
+
     @router.post("/annotate", responses=UPLOAD, openapi_extra=BODY)
-    async def annotate(request: Request) -> answers.LookAnswer:
-        """What is in each region of a photo that is sent; it is not kept."""
-        return await site.annotator.take(request, lambda regions: answers.tell_look(draw_photo(regions)))
+    async def annotate(request: Request, objects: ObjectCount = N_OBJECTS) -> answers.LookAnswer:
+        """What is in a photo that is sent, as for a photo of the index; it is not kept."""
+        return await site.annotator.take(request, lambda regions: answers.tell_look(draw_photo(regions, objects)))
 
     @router.post("/annotate/mask.png", response_class=Png, responses=UPLOAD, openapi_extra=BODY)
     async def annotate_mask(request: Request) -> Png:

@@ -1,5 +1,6 @@
 """The application: routes behind the guard, errors as one sentence."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import metadata
@@ -11,9 +12,9 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from tagsight.errors import InputError
+from tagsight.errors import InputError, WriteError
 from tagsight.index import Index, UnknownWordError
-from tagsight.index.snapshot import UnknownPhotoError
+from tagsight.index.errors import BusyError, LostIndexError, UnknownPhotoError
 from tagsight.web.api import make_api
 from tagsight.web.guard import LOOPBACK_NAMES, Guard, Rules
 from tagsight.web.pages import Templates, make_pages
@@ -23,6 +24,10 @@ from tagsight.web.uploads import LARGEST, Annotator
 
 STATIC = Path(__file__).parent / "static"
 UPLOADS = ("/annotate", "/api/annotate", "/api/annotate/mask.png")
+LOST = "the index cannot be read; whoever runs this server finds the reason in its log"
+FAILED = "the server failed on this request; whoever runs it finds the reason in its log"
+RETRY_AFTER = {"Retry-After": "5"}  # seconds
+log = logging.getLogger("uvicorn.error")
 
 
 def make_app(index: Index, *, token: str | None = None, names: frozenset[str] = LOOPBACK_NAMES) -> Guard:
@@ -71,8 +76,26 @@ def explain_errors(app: FastAPI, templates: Templates) -> None:
         )
         return tell(request, 422, problems)
 
+    @app.exception_handler(BusyError)
+    def postpone(request: Request, error: BusyError) -> Response:
+        return tell(request, 503, str(error), RETRY_AFTER)
+
+    @app.exception_handler(LostIndexError)
+    def report_lost_index(request: Request, error: LostIndexError) -> Response:
+        log.error("%s", error)  # it names folders of this machine, which clients are not told
+        return tell(request, 503, LOST, RETRY_AFTER)
+
+    @app.exception_handler(WriteError)
+    def report_unwritable(request: Request, error: WriteError) -> Response:
+        log.error("%s", error)  # it names folders of this machine, too
+        return tell(request, 503, "the index cannot be written to now; try again later", RETRY_AFTER)
+
+    @app.exception_handler(Exception)
+    def report_failure(request: Request, _: Exception) -> Response:
+        return tell(request, 500, FAILED)
+
     @app.exception_handler(InputError)
     def refuse_input(request: Request, error: InputError) -> Response:
-        if isinstance(error, UnknownWordError):
+        if isinstance(error, UnknownWordError) and request.url.path.startswith("/api/"):
             return JSONResponse({"detail": str(error), "word": error.word, "nearest": error.nearest}, 422)
         return tell(request, 404 if isinstance(error, UnknownPhotoError | NotServedError) else 422, str(error))

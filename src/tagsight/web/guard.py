@@ -2,9 +2,11 @@
 
 Without a token the server answers to the names of this machine only, so that a foreign page cannot reach it under a
 name of its own (DNS rebinding). With one, any name will do: a foreign name has no cookie. What changes something must
-come from the page itself.
+come from the page itself. A body must arrive in time, and the index must answer in time. HEAD is answered as GET; the
+server leaves out the body.
 """
 
+import asyncio
 import hmac
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -12,6 +14,10 @@ from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.exceptions import HTTPException
+
+from tagsight.index.deadline import answer_within
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -22,6 +28,8 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 COOKIE = "tagsight"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 LARGEST_BODY = 64 * 1024  # bytes, where nothing else is said
+SLOWEST_BODY = 30.0  # seconds until all of it is here
+SLOWEST_ANSWER = 60.0  # seconds that a request may wait for the index
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -85,7 +93,31 @@ class Guard:
         )
         if refusal:
             return await answer(refusal, scope, send_guarded)
-        return await self._app(scope, receive, send_guarded)
+        if scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        with answer_within(SLOWEST_ANSWER):
+            return await self._app(scope, limit_body_time(receive, SLOWEST_BODY), send_guarded)
+
+
+def limit_body_time(receive: Receive, seconds: float) -> Receive:
+    """A `receive` that raises an HTTPException of status 408 if the body is not complete after `seconds`."""
+    end = asyncio.get_running_loop().time() + seconds
+    complete = False
+
+    async def receive_in_time() -> Message:
+        nonlocal complete
+        if complete:
+            return await receive()
+        try:
+            async with asyncio.timeout_at(end):
+                message = await receive()
+        except TimeoutError as late:
+            detail = f"the body of the request was not complete after {seconds:.0f} seconds"
+            raise HTTPException(HTTPStatus.REQUEST_TIMEOUT, detail, {"Connection": "close"}) from late
+        complete = not message.get("more_body", False)
+        return message
+
+    return receive_in_time
 
 
 def check_name(headers: dict[str, str], names: frozenset[str] | None) -> Refusal | None:
@@ -168,7 +200,7 @@ async def answer(refusal: Refusal, scope: Message, send: Send) -> None:
     """One sentence, as JSON to programs."""
     as_json = scope["path"].startswith("/api/")
     body = json.dumps({"detail": refusal.reason}) if as_json else refusal.reason + "\n"
-    content = b"" if scope["method"] == "HEAD" else body.encode()
+    content = body.encode()
     kind = "application/json" if as_json else "text/plain; charset=utf-8"
     headers = (("content-type", kind), ("content-length", str(len(content))), *refusal.headers)
     await send(

@@ -11,10 +11,14 @@ from jinja2 import Environment, PackageLoader
 
 from tagsight.errors import InputError
 from tagsight.index import UnknownWordError
+from tagsight.index.errors import LostIndexError
+from tagsight.index.lookup import FoundAreas
 from tagsight.index.names import LONGEST
 from tagsight.index.query import LONGEST_QUERY
 from tagsight.pictures.drawing import DrawnPhoto, draw_photo
-from tagsight.web.api import PhotoNumber, Start, Threshold, take_page
+from tagsight.pictures.outlines import draw_path, outline_mask
+from tagsight.tasks.annotate import N_OBJECTS
+from tagsight.web.api import ObjectCount, PhotoNumber, Start, Threshold, take_page
 from tagsight.web.site import COUNT, THRESHOLD, Site, list_shown
 from tagsight.web.uploads import LARGEST, MOST_PIXELS
 
@@ -51,8 +55,11 @@ def make_pages(site: Site, templates: Templates) -> APIRouter:
         try:
             if q.strip():
                 found = index.find(q, top=COUNT + 1, threshold=threshold, start=start)
+                values["total"] = index.count(q, threshold=threshold)
             else:
                 found = index.list_photos(start=start, n=COUNT + 1)
+        except LostIndexError:
+            raise
         except UnknownWordError as error:
             fixed = [(word, q.replace(error.word, word, 1)) for word in error.nearest]
             return templates.show("search.html", 422, **values, unknown=error.word, fixed=fixed)
@@ -65,16 +72,27 @@ def make_pages(site: Site, templates: Templates) -> APIRouter:
 
     @router.get("/photos/{photo}")
     def show_photo(
-        photo: PhotoNumber, q: Annotated[str, Query(max_length=LONGEST_QUERY)] = "", region: int | None = None
+        photo: PhotoNumber,
+        q: Annotated[str, Query(max_length=LONGEST_QUERY)] = "",
+        region: int | None = None,
+        objects: ObjectCount = N_OBJECTS,
+        threshold: Threshold = THRESHOLD,
     ) -> Response:
         stored = index.look_up(photo)
-        return templates.show(
-            "photo.html",
-            q=q,
-            photo=stored,
-            alike=index.like(photo, top=ALIKE),
-            **arrange(draw_photo(stored.regions), region),
-        )
+        values: dict[str, Any] = {
+            "q": q,
+            "threshold": threshold,
+            "photo": stored,
+            "alike": index.like(photo, top=ALIKE),
+        }
+        found = None
+        try:
+            found = index.find_areas(photo, q) if q.strip() else None
+        except LostIndexError:
+            raise
+        except InputError as error:
+            values["problem"] = str(error)
+        return templates.show("photo.html", **values, **arrange(draw_photo(stored.regions, objects), region, found))
 
     @router.get("/factors")
     def show_factors(named: str | None = None) -> Response:
@@ -90,12 +108,19 @@ def make_pages(site: Site, templates: Templates) -> APIRouter:
     def give_name(factor: str, name: str) -> Response:
         try:
             index.name_factor(factor, name)
+        except LostIndexError:
+            raise
         except InputError as error:
             model = index.model
             values = {"factors": list_shown(site), "n_photos": model.training.n_photos}
             return templates.show("factors.html", 422, **values, refused=factor, given=name, problem=str(error))
         place = quote(factor, safe="")
         return RedirectResponse(f"/factors?named={place}#{place}", HTTPStatus.SEE_OTHER)
+
+    @router.post("/factors/{factor}/name/remove")
+    def remove_name(factor: str) -> Response:
+        index.remove_name(factor)
+        return RedirectResponse(f"/factors#{quote(factor, safe='')}", HTTPStatus.SEE_OTHER)
 
     @router.get("/annotate")
     def show_annotate() -> Response:
@@ -104,19 +129,28 @@ def make_pages(site: Site, templates: Templates) -> APIRouter:
     @router.post("/annotate")
     async def annotate(request: Request) -> Response:
         return await site.annotator.take(
-            request, lambda regions: templates.show("looked.html", **arrange(draw_photo(regions), None))
+            request, lambda regions: templates.show("looked.html", **arrange(draw_photo(regions)))
         )
 
     return router
 
 
-def arrange(drawn: DrawnPhoto, region: int | None) -> dict[str, Any]:
-    """A drawn photo for the template: each object's colour, and the region that is chosen at first."""
-    first = drawn.objects[0].region if drawn.objects else 0
+def arrange(drawn: DrawnPhoto, region: int | None = None, found: FoundAreas | None = None) -> dict[str, Any]:
+    """A drawn photo for the template: colours of objects, outlines of what was searched for, the chosen region."""
     chosen = region if region is not None and 0 <= region < len(drawn.regions) else None
+    searched: list[dict[str, Any]] = []
+    if found:
+        searched = [
+            {"match": match, "path": draw_path(outline_mask(area, found.size))}
+            for match, area in zip(found.matches, found.areas, strict=True)
+        ]
+        chosen = found.matches[0].region if chosen is None else chosen
+    first = drawn.objects[0].region if drawn.objects else 0
     return {
         "drawn": drawn,
         "colours": {one.name: place % COLOURS for place, one in enumerate(drawn.objects)},
+        "searched": searched,
+        "score": found.score if found else None,
         "chosen": chosen,
         "first": first if chosen is None else chosen,
     }

@@ -1,6 +1,5 @@
-"""The photos' files as the browser gets them: from the collection only, upright, no larger than shown."""
+"""The photos' files as the browser gets them: those that were indexed, upright, no larger than shown."""
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -18,7 +17,7 @@ AT_ONCE = 2  # photos decoded at the same time
 
 
 class NotServedError(InputError):
-    """A photo's file is gone, cannot be read, or lies outside the collection."""
+    """A photo's file is gone, cannot be read, or is a link to a file that changed since it was indexed."""
 
 
 class PhotoFile(NamedTuple):
@@ -35,16 +34,23 @@ class PhotoFile(NamedTuple):
 
 
 def locate_photo(index: Index, photo: int) -> PhotoFile:
-    """The file of a photo by number; links are followed, and must not lead out of the collection."""
-    path = index.path(photo)
+    """The file of a photo by number.
+
+    Links are followed. A file outside the collection must have the size and time that it had when it was indexed.
+    """
+    stored = index.stored_file(photo)
     root = Path(index.manifest.root).resolve()
     try:
-        real = path.resolve(strict=True)
+        real = stored.path.resolve(strict=True)
         status = real.stat()
     except (OSError, RuntimeError, ValueError) as problem:
         raise NotServedError(f"the file of photo {photo} is gone") from problem
-    if not real.is_relative_to(root):
-        raise NotServedError(f"the file of photo {photo} lies outside the collection")
+    unchanged = (status.st_size, status.st_mtime_ns) == (stored.n_bytes, stored.mtime_ns)
+    if not (unchanged or real.is_relative_to(root)):
+        raise NotServedError(
+            f"photo {photo} is a link to a file outside the collection that changed since it was indexed; "
+            "run 'tagsight index' again"
+        )
     return PhotoFile(real, status.st_mtime_ns, status.st_size)
 
 
@@ -67,7 +73,7 @@ class Pictures:
             try:
                 return encode_jpeg(read_photo(path, max_side=side).pixels)
             except InputError as problem:
-                raise NotServedError(f"the photo {os.fsencode(path.name)!r} cannot be read (any more)") from problem
+                raise NotServedError("the photo's file cannot be read (any more)") from problem
 
     def _keep(self, key: str, make: Callable[[], bytes]) -> bytes:
         with self._lock:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tagsight.data.collection import Collection, collect
+from tagsight.data.collection import Collection, Table, collect
 from tagsight.data.readers import apascal, coco, folder, imagefolder, imagenet_attributes, keywords, labelme
 from tagsight.data.readers.reader import Options, Reader
 from tagsight.data.synonyms import NO_SYNONYMS, load_synonyms
@@ -37,16 +37,21 @@ def open_collection(
     colours.
     """
     place = Path(path)
+    options = Options(split, _as_path(words), _as_path(images), colours)
+    table = read_table(place, format, options)
+    renamed = NO_SYNONYMS if synonyms is None else load_synonyms(Path(synonyms))
+    return collect(table, name=place.resolve().name, synonyms=renamed)
+
+
+def read_table(place: Path, format: str | None, options: Options) -> Table:
+    """The rows of a collection as its files write them; see `open_collection`."""
     if not place.exists():
         raise InputError(f"{str(place)!r} does not exist: give the folder of the photos or its tags file")
     name = detect_format(place) if format is None else format
     if name not in READERS:
         raise InputError(f"there is no format {name!r}; choose one of {', '.join(READERS)}")
-    options = Options(split, _as_path(words), _as_path(images), colours)
     _refuse_unused(name, READERS[name], options)
-    table = READERS[name].read(place, options)
-    renamed = NO_SYNONYMS if synonyms is None else load_synonyms(Path(synonyms))
-    return collect(table, name=place.resolve().name, synonyms=renamed)
+    return READERS[name].read(place, options)
 
 
 def detect_format(path: Path) -> str:

@@ -1,6 +1,5 @@
 """Keywords inside a photo file: its XMP packet and its IPTC record."""
 
-import struct
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from PIL import Image, IptcImagePlugin
 from PIL.TiffImagePlugin import TiffImageFile
 
+from tagsight.data.formats import DECODER_ERRORS, FORMATS, find_remedy
 from tagsight.data.readers.xmp import find_keywords
 from tagsight.errors import InputError
 
@@ -22,17 +22,12 @@ def read_embedded(photo: Path) -> list[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(photo) as image:
+            with Image.open(photo, formats=FORMATS) as image:
                 packet = _find_packet(image)
                 iptc = IptcImagePlugin.getiptcinfo(image) or {}
-    except (
-        OSError,
-        ValueError,
-        SyntaxError,
-        LookupError,
-        struct.error,
-        Image.DecompressionBombError,
-    ) as error:
+    except Image.UnidentifiedImageError as error:
+        raise InputError(find_remedy(photo) or f"not a file of a known kind ({', '.join(FORMATS)})") from error
+    except (*DECODER_ERRORS, Image.DecompressionBombError) as error:
         raise InputError(f"its keywords cannot be read: {error}") from error
     return (find_keywords(packet) if packet else []) + decode_iptc(iptc)
 

@@ -2,8 +2,8 @@
 
 Keywords do not say whether they are nouns: a word list does (``word,kind``). Words it lacks are left out and
 reported once. Every level of a hierarchical keyword ("animals|horse") counts as a keyword. A sidecar is named
-``photo.xmp`` or ``photo.jpg.xmp``. Links are not read, since they may lead anywhere. Every photo under the
-folder is taken, keywords or not.
+``photo.xmp`` or ``photo.jpg.xmp``. Every photo under the folder is taken, keywords or not. Links to files are
+read like the files: only words of the word list are taken from them.
 """
 
 from pathlib import Path
@@ -40,14 +40,12 @@ def read(path: Path, options: Options) -> Table:
 
 def _read_keywords(photo: Path, problems: list[Problem]) -> list[str]:
     words: list[str] = []
-    if photo.is_symlink():
-        return words
     try:
         words += read_embedded(photo)
     except InputError as error:
         problems.append(Problem(photo, str(error)))
     for sidecar in (photo.with_suffix(".xmp"), photo.with_name(f"{photo.name}.xmp")):
-        if sidecar.is_symlink() or not sidecar.is_file():
+        if not sidecar.is_file():
             continue
         try:
             words += find_keywords(_read_sidecar(sidecar))

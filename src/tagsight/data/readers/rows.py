@@ -1,5 +1,6 @@
 """Rows of a table file that has one photo a record: what folder and imagefolder share."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,9 @@ from tagsight.data.textfiles import Fault, Record, Records, read_csv, read_jsonl
 from tagsight.errors import InputError
 
 READ_BY_SUFFIX: dict[str, Callable[[Path], Records]] = {".csv": read_csv, ".jsonl": read_jsonl}
+
+_OTHER_SEPARATOR = re.compile(r"[,|\t\n\r\uff0c\uff1b\u3001]")
+"""What people write between tags instead of a semicolon; the last three are East Asian punctuation."""
 
 
 class Rows(NamedTuple):
@@ -71,12 +75,21 @@ def read_image(record: Record, key: str) -> str:
 
 
 def read_tags(record: Record, key: str) -> tuple[str, ...]:
-    """Read a list of tags: a JSON list of strings, or one string separated by semicolons."""
+    """Read a list of tags: a JSON list of strings, taken as it is, or one string separated by semicolons."""
     value: Any = record.values.get(key)
     if value is None:
         return ()
     if isinstance(value, str):
-        return tuple(value.split(";"))
+        return _split_tags(value, key)
     if is_words(value):
         return tuple(value)
     raise InputError(f"{key!r} is {value!r}, not a list of words")
+
+
+def _split_tags(text: str, key: str) -> tuple[str, ...]:
+    """Refuse text with another separator: "cat, dog" would be one tag."""
+    if _OTHER_SEPARATOR.search(text.strip()):
+        raise InputError(
+            f"{key!r} is {text!r}: separate tags by ';' (a tag that contains another separator needs a .jsonl file)"
+        )
+    return tuple(text.split(";"))

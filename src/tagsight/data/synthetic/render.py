@@ -22,6 +22,7 @@ from tagsight.data.synthetic.truth import (
     write_truth,
 )
 from tagsight.errors import InputError
+from tagsight.stopping import check_stop
 from tagsight.types import Array
 
 HIDDEN_ATTRIBUTE = "jagged"
@@ -54,10 +55,11 @@ def render_collection(folder: Path | str, *, n_photos: int = 300, seed: int = 0)
     root = Path(folder)
     _make_folders(root)
     n_train = n_photos - max(1, round(n_photos * TEST_SHARE))
-    photos = tuple(
-        _write_photo(root, _SPLITS[index >= n_train], index, render_photo(seed, index)) for index in range(n_photos)
-    )
-    truth = Truth(tuple(SHAPES), ATTRIBUTES, HIDDEN_ATTRIBUTE, photos)
+    photos: list[PhotoTruth] = []
+    for index in range(n_photos):
+        check_stop()
+        photos.append(_write_photo(root, _SPLITS[index >= n_train], index, render_photo(seed, index)))
+    truth = Truth(tuple(SHAPES), ATTRIBUTES, HIDDEN_ATTRIBUTE, tuple(photos))
     write_truth(root, truth)
     for split in _SPLITS:
         _write_tags(root / split, [photo for photo in photos if photo.split == split])

@@ -1,7 +1,9 @@
 """Photos spread over the actors of a Ray cluster."""
 
+import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,9 +24,11 @@ from tagsight.model.local_step import BLOCK
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary, join_locals
+from tagsight.stopping import POLL, check_stop
 from tagsight.storage.local_file import place_now
 
 PATIENCE = 120  # seconds in which processors of the cluster must come free
+_NAME = re.compile(r"[0-9a-f]{16}")  # of a folder that `batches_on_ray` makes
 
 
 @contextmanager
@@ -55,7 +59,7 @@ def batches_on_ray(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
 
 def _remove_abandoned(root: Path) -> None:
     """Remove what a process that was killed left: its lock went with it."""
-    for folder in [place for place in root.glob("*") if place.is_dir()]:
+    for folder in [place for place in root.glob("*") if place.is_dir() and _NAME.fullmatch(place.name)]:
         with suppress(InputError), hold_lock(_lock_of(folder), wait=False, remove=True):
             shutil.rmtree(folder)
 
@@ -168,13 +172,28 @@ def _reserve(n_actors: int) -> PlacementGroup:
     """A place for every actor, all of them or none; with more actors than processors each has its share of one."""
     share = min(1.0, count_processors() / n_actors)
     place = placement_group([{"CPU": share}] * n_actors, strategy="SPREAD")
-    if not place.wait(PATIENCE):
+    try:
+        came_free = _await_place(place)
+    except BaseException:
+        remove_placement_group(place)
+        raise
+    if not came_free:
         remove_placement_group(place)
         raise InputError(
             f"the processors of the Ray cluster that {n_actors} actors need did not come free in {PATIENCE} s: "
             "try again later, or take fewer"
         )
     return place
+
+
+def _await_place(place: PlacementGroup) -> bool:
+    """Whether the processors came free in time."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        check_stop()
+        if place.wait(POLL):
+            return True
+    return False
 
 
 def _start(place: PlacementGroup, number: int, folder: Path, settings: Settings) -> Any:

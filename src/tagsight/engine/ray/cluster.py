@@ -6,14 +6,17 @@ import pickle
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 from tagsight.errors import InputError, TagsightError
+from tagsight.stopping import POLL, SIGNALS, check_stop
 
 PATIENCE = 10  # seconds in which a cluster must answer
+REINSTALL = 0.01  # seconds between two installations of handlers while Ray drops them
 AHEAD = 3  # tasks asked for a processor before their results are needed
 
 A = TypeVar("A")
@@ -45,14 +48,15 @@ def join_cluster(address: str | None = None) -> Iterator[None]:
     try:
         if address:
             _knock(address)
-        with _keep_handler(signal.SIGTERM):
+        with _keep_handlers():
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
     except Exception as problem:  # Ray itself raises bare ones, for instance when its own start takes too long
         raise InputError(_explain(address, _first_line(problem).rstrip("."))) from problem
     try:
+        check_stop()
         yield
     finally:
-        ray.shutdown()
+        _leave_cluster()
 
 
 def count_processors() -> int:
@@ -68,12 +72,23 @@ def fetch(references: Any) -> Any:
     from ray.exceptions import RayError, RayTaskError
 
     try:
+        _await_all(references)
         return ray.get(references)
     except RayTaskError as problem:
         raise problem.cause from problem
     except RayError as problem:
         *_, last = str(problem).strip().splitlines()  # of a traceback the error itself
         raise TagsightError(f"the Ray cluster failed: {last.strip()}") from problem
+
+
+def _await_all(references: Any) -> None:
+    """Wait for one reference or a list of them, and check for signals meanwhile."""
+    import ray
+
+    waiting = references if isinstance(references, list) else [references]
+    while waiting:
+        check_stop()
+        _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=POLL, fetch_local=False)
 
 
 def map_on_cluster(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
@@ -101,12 +116,39 @@ def _explain(address: str | None, reason: str) -> str:
 
 
 @contextmanager
-def _keep_handler(number: signal.Signals) -> Iterator[None]:
-    """Ray puts a handler of its own in the place of ours."""
-    before = signal.getsignal(number)
-    yield
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(number, before)
+def _keep_handlers() -> Iterator[None]:
+    """Keep the handlers of signals while Ray starts.
+
+    Ray installs one for SIGTERM that raises SystemExit, and the process aborts where that interrupts Ray's own start.
+    Its compiled part replaces handlers too, so they are installed again afterwards.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    with patch.object(signal, "signal", lambda number, handler: before.get(number)):
+        yield
+    _install(before)
+
+
+def _leave_cluster() -> None:
+    """Shut Ray down, in a thread: its compiled part drops handlers of signals, and only this one may install them."""
+    import ray
+
+    if threading.current_thread() is not threading.main_thread():
+        ray.shutdown()
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    leaving = threading.Thread(target=ray.shutdown)
+    leaving.start()
+    while leaving.is_alive():
+        leaving.join(REINSTALL)
+        _install(before)
+
+
+def _install(handlers: Mapping[signal.Signals, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _knock(address: str) -> None:

@@ -1,15 +1,12 @@
-"""What a worker leaves on disk so that another can go on: one safetensors file, whole or not there."""
+"""What a worker leaves on disk so that another can go on: one file of `tensor_file`, whole or not there."""
 
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
-from tagsight.errors import InputError
-from tagsight.files import write_atomically
 from tagsight.model.state import Local, Summary
+from tagsight.storage.tensor_file import TRAIN_ANEW, load_tensors, save_tensors
 from tagsight.types import Array
 
 
@@ -28,23 +25,18 @@ def save_commit(commit: Commit, path: Path) -> None:
     for name in ("local", "before", "answer"):
         record = getattr(commit, name)
         if record is not None and not (name == "before" and record is commit.local):
-            arrays |= {f"{name}.{field}": np.asarray(value, order="C") for field, value in record._asdict().items()}
-    write_atomically(path, save(arrays))
+            arrays |= {f"{name}.{field}": np.asarray(value) for field, value in record._asdict().items()}
+    save_tensors(path, {}, arrays)
 
 
 def load_commit(path: Path) -> Commit:
     """The commit that `save_commit` wrote."""
-    try:
-        arrays = load(path.read_bytes())
-        local = Local(*(arrays[f"local.{field}"] for field in Local._fields))
-        before = answer = None
-        if "before.assign" in arrays:
-            before = Local(*(arrays[f"before.{field}"] for field in Local._fields))
-        if "answer.count" in arrays:
-            values = [arrays[f"answer.{field}"] for field in Summary._fields]
-            answer = Summary._make(float(value) if value.ndim == 0 else value for value in values)
-        return Commit(int(arrays["number"]), local, before or local, answer)
-    except (OSError, SafetensorError, KeyError) as problem:
-        raise InputError(
-            f"{str(path)!r} cannot be read as a commit: {problem}; every machine must see its folder"
-        ) from problem
+    _, arrays = load_tensors(path, f"{TRAIN_ANEW}, and every machine must see its folder")
+    local = Local(*(arrays[f"local.{field}"] for field in Local._fields))
+    before = answer = None
+    if "before.assign" in arrays:
+        before = Local(*(arrays[f"before.{field}"] for field in Local._fields))
+    if "answer.count" in arrays:
+        values = [arrays[f"answer.{field}"] for field in Summary._fields]
+        answer = Summary._make(float(value) if value.ndim == 0 else value for value in values)
+    return Commit(int(arrays["number"]), local, before or local, answer)

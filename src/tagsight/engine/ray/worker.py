@@ -1,14 +1,14 @@
 """One worker of a fit: operations in the order of their numbers, each done once however often it is asked for."""
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from tagsight.blas import one_blas_thread
 from tagsight.engine.ray.commit import Commit, load_commit, save_commit
-from tagsight.engine.threads import ThreadBatch, thread_map
+from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import TagsightError
 from tagsight.model.layout import Shard
 from tagsight.model.sampling import Sample, merge_samples
@@ -54,20 +54,21 @@ class ShardWorker:
         self._folder = folder
         self._settings = settings
         self._fetch = fetch
-        self._run = ExitStack().enter_context(thread_map(1))
         self._number, local, before, self._answer = load_commit(folder / COMMIT)
-        self._batch = ThreadBatch(load_shard(folder / SHARD), local, settings, self._run, before)
+        self._batch = ThreadBatch(load_shard(folder / SHARD), local, settings, map, before)
 
     def perform(self, journal: Journal) -> Summary | None:
         """What the journal's last operation gives; those before it that are not done yet are done first."""
         self._reach(journal)
         return self._answer
 
+    @one_blas_thread()
     def summarise(self, journal: Journal, state: Globals) -> Summary:
         """Summary of the posterior after the journal's operations."""
         self._reach(journal)
         return self._batch.summarise(own_arrays(state))
 
+    @one_blas_thread()
     def sample_residuals(self, journal: Journal, state: Globals, size: int, seed: int) -> Sample:
         """See `model.fit.RenewableBatch`."""
         self._reach(journal)
@@ -93,6 +94,7 @@ class ShardWorker:
         """See `model.sampling.merge_samples`."""
         return merge_samples([a, b], size)
 
+    @one_blas_thread()
     def _reach(self, journal: Journal) -> None:
         if not journal.base <= self._number <= journal.number:
             raise TagsightError(

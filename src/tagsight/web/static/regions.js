@@ -62,7 +62,10 @@ export function explore(looked) {
     else return;
     event.preventDefault();
   });
-  for (const box of looked.querySelectorAll("[data-toggle]"))
-    box.addEventListener("change", () => svg.querySelector(`[data-object="${box.dataset.toggle}"]`).classList.toggle("off", !box.checked));
+  function hide(box, outline) {
+    box.addEventListener("change", () => outline.classList.toggle("off", !box.checked));
+  }
+  for (const box of looked.querySelectorAll("[data-toggle]")) hide(box, svg.querySelector(`[data-object="${box.dataset.toggle}"]`));
+  for (const box of looked.querySelectorAll("[data-toggle-searched]")) hide(box, svg.querySelector(`[data-searched="${box.dataset.toggleSearched}"]`));
   if (kept) show(kept);
 }

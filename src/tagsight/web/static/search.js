@@ -13,8 +13,31 @@ const options = [...document.querySelectorAll("#words option")].map(({ value, la
 const suggestions = suggest(query, options, () => ask());
 
 async function fetchPage(url) {
-  const response = await fetch(url);
-  return new DOMParser().parseFromString(await response.text(), "text/html");
+  try {
+    const response = await fetch(url);
+    return new DOMParser().parseFromString(await response.text(), "text/html");
+  } catch {
+    const page = document.implementation.createHTMLDocument("Search");
+    page.body.append(explain("The server does not answer. Try again in a moment."));
+    return page;
+  }
+}
+
+function explain(text) {
+  const notice = document.createElement("p");
+  notice.id = "problem";
+  notice.className = "notice";
+  notice.setAttribute("role", "alert");
+  notice.textContent = text;
+  return notice;
+}
+
+// The part of a page that takes the place of one here; on a page that has none, such as an error's, its sentence.
+function pick(page, selector, wrapper) {
+  const found = page.querySelector(selector);
+  if (found) return document.adoptNode(found);
+  wrapper.replaceChildren(explain(page.getElementById("problem")?.textContent ?? "That did not work."));
+  return wrapper;
 }
 
 async function ask() {
@@ -25,7 +48,9 @@ async function ask() {
   results.setAttribute("aria-busy", "true");
   const page = await fetchPage(url);
   if (turn !== asked) return;
-  results.replaceWith(document.adoptNode(page.getElementById("results")));
+  const empty = document.createElement("div");
+  empty.id = "results";
+  results.replaceWith(pick(page, "#results", empty));
   document.title = page.title;
   history.replaceState(null, "", url);
   follow();
@@ -36,7 +61,9 @@ async function extend(link) {
   const page = await fetchPage(link.href);
   if (turn !== asked || !link.isConnected) return;
   document.getElementById("grid").append(...page.querySelectorAll("#grid > li"));
-  link.closest(".end").replaceWith(document.adoptNode(page.querySelector(".end")));
+  const empty = document.createElement("div");
+  empty.className = "end";
+  link.closest(".end").replaceWith(pick(page, ".end", empty));
   follow();
 }
 

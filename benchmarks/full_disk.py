@@ -1,0 +1,139 @@
+"""Commands on a disk that is full at some moment of their run: a part of `faults.py`; needs root on Linux.
+
+A small file system is mounted for each try, and the command is run once, to know how much it writes; in every other try
+its output is removed then. The disk is filled up to the room for a share of that, and the command is run again. It must
+end with one sentence and exit code 1, or finish; an earlier output must still be there; and with the room back, the
+same command must finish.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOMS = 6  # shares of what a command writes, each with and without an earlier output
+SIZE = 512 * 2**20  # bytes of the file system
+FILLER = "filler"
+INSIDE = "inside"  # first argument of the process that sees the mounted file system
+
+
+class Inputs(NamedTuple):
+    """What the commands read, on another disk."""
+
+    photos: str  # folder of train/ and test/
+    model: str
+    index_folder: str
+
+
+def list_commands(inputs: Inputs, out: Path) -> dict[str, list[str]]:
+    """The commands that write, by name."""
+    train = ["train", f"{inputs.photos}/train", "-o", str(out / "a.model"), "--free", "3", "--regions", "30"]
+    test = f"{inputs.photos}/test"
+    return {
+        "train": train,
+        "train --memory": [*train, "--memory", "2GB"],
+        "index": ["index", inputs.model, test, "-o", str(out / "a.index"), "--workers", "1"],
+        "segment": ["segment", inputs.model, test, "-o", str(out / "masks"), "--overlay"],
+        "export": ["export", inputs.model, test, "-o", str(out / "coco"), "--format", "coco"],
+        "export xmp": ["export", inputs.model, test, "-o", str(out / "xmp"), "--format", "xmp"],
+        "factors": ["factors", inputs.model, "-o", str(out / "factors.html")],
+        "find": ["find", inputs.index_folder, "free-1", "-o", str(out / "found.html")],
+        "name": ["name", str(out / "a.index"), "free-2", "zigzag"],
+        "demo": ["demo", "-o", str(out / "demo"), "--photos", "20"],
+    }
+
+
+def fill_disk(inputs: Inputs, mount: Path) -> dict[str, Any]:
+    """Outcomes of each command, by name."""
+    mount.mkdir()
+    found: dict[str, Any] = {}
+    for name in list_commands(inputs, mount):
+        outcomes: Counter[str] = Counter()
+        examples: dict[str, str] = {}
+        for number in range(2 * ROOMS):
+            outcome, said = _try(inputs, mount, name, number // 2 / ROOMS, fresh=number % 2 == 1)
+            outcomes[outcome] += 1
+            examples.setdefault(outcome, said)
+        found[name] = {**outcomes, "examples": examples}
+        print(name, found[name], flush=True)
+    return found
+
+
+def _try(inputs: Inputs, mount: Path, name: str, share: float, *, fresh: bool) -> tuple[str, str]:
+    command = [sys.executable, __file__, INSIDE, json.dumps(inputs), str(mount), name, str(share), str(int(fresh))]
+    done = subprocess.run(["unshare", "-m", *command], stdout=subprocess.PIPE, text=True, check=True)
+    outcome, said = json.loads(done.stdout)
+    return outcome, said
+
+
+def _run_inside(inputs: Inputs, mount: Path, name: str, share: float, fresh: bool) -> tuple[str, str]:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "none", str(mount)], check=True)
+    os.environ.update(TAGSIGHT_CACHE=str(mount / "cache"), TMPDIR=str(mount))
+    commands = list_commands(inputs, mount)
+    if name == "name":
+        _call(commands["index"])
+    command = commands[name]
+    _call(command)  # makes the network's file in the cache, too
+    kept = "a.index" if name == "name" else ""
+    before = _measure(mount)
+    _remove(mount, kept)
+    written = before - _measure(mount)
+    if not fresh:
+        _call(command)
+    sound = _list_outputs(mount)
+    room = int(share * max(written, 4096))
+    filler = mount / FILLER
+    filler.write_bytes(bytes(max(0, os.statvfs(mount).f_bavail * os.statvfs(mount).f_frsize - room)))
+    done = _call(command, check=False)
+    said = [line for line in done.stderr.splitlines() if line]
+    if done.returncode == 0:
+        outcome = "finished"
+    elif "Traceback" in done.stderr or done.returncode != 1:
+        outcome = f"bad end {done.returncode}"
+    elif not said or "space" not in said[-1]:
+        outcome = "another sentence"
+    else:
+        outcome = "one sentence"
+    if outcome == "one sentence" and not sound <= _list_outputs(mount):
+        outcome = "lost an output"
+    filler.unlink()
+    again = _call(command, check=False)
+    if again.returncode:
+        outcome, said = "does not go on", again.stderr.splitlines()
+    return outcome, said[-1].replace(str(mount), "OUT") if said else ""
+
+
+def _call(command: Sequence[str], *, check: bool = True) -> subprocess.CompletedProcess[str]:
+    start = [sys.executable, "-c", "from tagsight.cli.main import main; main()", *command]
+    return subprocess.run(start, capture_output=True, text=True, check=check)
+
+
+def _remove(mount: Path, keep: str) -> None:
+    """Remove what the command wrote, features in the cache included."""
+    for path in (mount / "cache").rglob("*.safetensors"):
+        path.unlink()
+    for path in mount.iterdir():
+        if path.name not in ("cache", keep):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _measure(mount: Path) -> int:
+    status = os.statvfs(mount)
+    return (status.f_blocks - status.f_bfree) * status.f_frsize
+
+
+def _list_outputs(mount: Path) -> set[str]:
+    """Files that people would miss, as far as they are not empty: not caches, checkpoints and the demo's photos."""
+    files = [path.relative_to(mount) for path in mount.rglob("*") if path.is_file() and path.stat().st_size]
+    apart = ("cache", "demo/photos", "a.model.checkpoint", "a.index/parts", FILLER)
+    return {str(path) for path in files if not str(path).startswith(apart) and not path.name.startswith(".")}
+
+
+if __name__ == "__main__" and sys.argv[1:2] == [INSIDE]:
+    _, _, inputs, mount, name, share, fresh = sys.argv
+    print(json.dumps(_run_inside(Inputs(*json.loads(inputs)), Path(mount), name, float(share), fresh == "1")))

@@ -1,0 +1,58 @@
+"""One BLAS thread, so that sums are added in one order on every machine.
+
+With several threads BLAS splits a sum, and the rounding depends on how many there are. Results that must be equal to
+the last bit (features, models, indexes; across processes, engines and runs) are computed inside `one_blas_thread`.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+
+import scipy.linalg  # noqa: F401  loads SciPy's BLAS, which compiled kernels call, before the libraries are listed
+from threadpoolctl import LibController, ThreadpoolController
+
+_lock = threading.Lock()  # guards the two below
+_n_blocks = 0
+_before: Sequence[int] = ()  # threads of each library outside all blocks
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread while the block runs; as a decorator, while the function runs.
+
+    The number of BLAS threads belongs to the process, and blocks of several Python threads may overlap: the first one
+    sets the limit, and the last one to end lifts it.
+    """
+    global _n_blocks, _before
+    with _lock:
+        if _n_blocks == 0:
+            _before = [library.get_num_threads() for library in _libraries()]
+            _set_threads([1] * len(_before))
+        _n_blocks += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_blocks -= 1
+            if _n_blocks == 0:
+                _set_threads(_before)
+
+
+def _set_threads(numbers: Sequence[int]) -> None:
+    """Give each library its number of threads, whichever Python thread has set one before.
+
+    threadpoolctl ignores all Python threads but the first that sets a number, until that one gives up control.
+    """
+    for library, number in zip(_libraries(), numbers, strict=True):
+        library.set_num_threads(number)
+        if library.get_num_threads() != number and hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+            library.set_num_threads(number)
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread()
+
+
+@cache
+def _libraries() -> list[LibController]:
+    return ThreadpoolController().select(user_api="blas").lib_controllers

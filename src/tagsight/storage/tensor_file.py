@@ -1,0 +1,86 @@
+"""Tensors and a JSON header in one safetensors file, with a SHA-256 of both.
+
+The file's metadata holds one entry, `tagsight`: the header as JSON, with `sha256`, the hash of the rest of the header
+and of every tensor. (One entry, because safetensors writes several in any order, and equal content should be equal
+bytes.) Opening such a file can run nothing.
+"""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from tagsight.errors import InputError
+from tagsight.files import write_atomically
+from tagsight.types import Array
+
+ENTRY = "tagsight"  # of the metadata
+TRAIN_ANEW = "train again without --resume"  # the remedy for a damaged file of a checkpoint
+
+DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}  # those that NumPy has
+
+Header = dict[str, Any]
+Tensors = dict[str, Array]
+
+
+class TensorFile(NamedTuple):
+    """The content of a file. Nothing is checked but the form."""
+
+    header: Header | None  # without the checksum; None: the file has no header of tagsight's, or a damaged one
+    tensors: Tensors
+    intact: bool  # the checksum is there and is that of header and tensors
+
+
+def save_tensors(path: Path, header: Header, tensors: Tensors) -> None:
+    """Write the file; `path` holds the old content or the new one at any time."""
+    content = {name: np.asarray(array, order="C") for name, array in tensors.items()}
+    signed = {**header, "sha256": digest_tensors(header, content)}
+    write_atomically(path, save(content, {ENTRY: _write_json(signed)}))
+
+
+def read_tensors(path: Path) -> TensorFile:
+    """The content of a safetensors file; SafetensorError or OSError if it is none."""
+    with safe_open(path, framework="np") as file:
+        names = list(file.keys())
+        for name in names:
+            if (dtype := file.get_slice(name).get_dtype()) not in DTYPES:
+                raise SafetensorError(f"the tensor {name!r} is of type {dtype}")
+        tensors = {name: file.get_tensor(name) for name in names}
+        metadata = file.metadata() or {}
+    try:
+        header = json.loads(metadata[ENTRY])
+    except (KeyError, ValueError, RecursionError):
+        return TensorFile(None, tensors, intact=False)
+    if not isinstance(header, dict):
+        return TensorFile(None, tensors, intact=False)
+    recorded = header.pop("sha256", None)
+    return TensorFile(header, tensors, intact=recorded == digest_tensors(header, tensors))
+
+
+def load_tensors(path: Path, remedy: str = TRAIN_ANEW) -> tuple[Header, Tensors]:
+    """Header and tensors that `save_tensors` wrote; an InputError with the remedy if they are not as written."""
+    try:
+        header, tensors, intact = read_tensors(path)
+    except (SafetensorError, OSError) as problem:
+        raise InputError(f"{str(path)!r} cannot be read: {problem}; {remedy}") from problem
+    if header is None or not intact:
+        raise InputError(f"{str(path)!r} is damaged: its checksum does not match; {remedy}")
+    return header, tensors
+
+
+def digest_tensors(header: Header, tensors: Tensors) -> str:
+    """SHA-256 of the header, and of names, types, shapes and numbers of the tensors."""
+    total = sha256(_write_json(header).encode(errors="surrogatepass"))
+    for name in sorted(tensors):
+        array = tensors[name]
+        total.update(f"{name} {array.dtype} {array.shape}".encode())
+        total.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return total.hexdigest()
+
+
+def _write_json(header: Header) -> str:
+    return json.dumps(header, ensure_ascii=False, sort_keys=True)

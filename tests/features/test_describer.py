@@ -1,0 +1,101 @@
+"""A recipe opens the describer it was made for, from any folder, and no other."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tagsight.errors import InputError
+from tagsight.features import describer as module
+from tagsight.features.backbone import Backbone
+from tagsight.features.describer import Recipe, open_describer, pin_recipe
+from tagsight.features.efficientnet import build_model
+
+# Of the built-in network and the default settings. A change refuses every model that was trained before it.
+BUILTIN = "4176f539b088e91cf0998cd7f1f291322d68f370edfdc372ced3069be547c2db"
+# Of the graph that GRAPH_REVISION stands for: raise that number when you change this one.
+GRAPH = "2d0c2c784eb490e1aa86dfdc9595a3192aee6882179220086cdf9a116b5dad00"
+
+
+def save_network(path: Path, *, channels: int = 2, gain: float = 1.0) -> Path:
+    """A 1x1 convolution of stride 32."""
+    kernel = numpy_helper.from_array(np.full((channels, 3, 1, 1), gain, np.float32), "kernel")
+    node = helper.make_node("Conv", ["image", "kernel"], ["map"], strides=[32, 32])
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, "h", "w"])
+    output = helper.make_tensor_value_info("map", TensorProto.FLOAT, [1, channels, "rows", "columns"])
+    graph = helper.make_graph([node], "network", [image], [output], [kernel])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_a_pinned_recipe_opens_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_network(tmp_path / "net.onnx")
+    monkeypatch.chdir(tmp_path)
+    recipe = pin_recipe(Recipe("net.onnx"))
+    monkeypatch.chdir("/")
+    assert open_describer(recipe).fingerprint == recipe.fingerprint
+    assert recipe == Recipe(str(tmp_path / "net.onnx"), None, recipe.fingerprint, 2 + 512)
+
+
+def test_a_changed_network_is_refused_by_name(tmp_path: Path) -> None:
+    path = save_network(tmp_path / "net.onnx")
+    recipe = pin_recipe(Recipe(str(path)))
+    save_network(path, gain=1.5)
+    with pytest.raises(InputError, match=r"net\.onnx' is not the network that the model was trained with; restore"):
+        open_describer(recipe)
+    with pytest.raises(InputError, match=r"for vectors of 514 numbers, and .* gives 515"):
+        open_describer(Recipe(str(save_network(path, channels=3)), None, None, 514))
+    path.unlink()
+    with pytest.raises(InputError, match=r"net\.onnx' that the model was trained with is missing"):
+        open_describer(recipe)
+    save_network(path)
+    assert open_describer(recipe).fingerprint == recipe.fingerprint
+
+
+def test_another_builtin_network_is_refused(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(cache))
+    with pytest.raises(InputError, match="the built-in network is not the network that the model was trained with"):
+        open_describer(Recipe("deep", None, "0" * 64))
+
+
+def test_a_path_that_no_model_file_can_hold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not valid Unicode text; rename the file"):
+        pin_recipe(Recipe(str(tmp_path / "\udcff.onnx")))
+
+
+def test_fingerprints_do_not_depend_on_machine_or_libraries(
+    cache: Path, weights: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(cache))
+    recipe = pin_recipe(Recipe("deep"))
+    assert (recipe.fingerprint, recipe.length) == (BUILTIN, 2224)
+    whole = Backbone.builtin
+
+    def write_anew() -> Backbone:
+        """The same graph in other bytes, as another version of onnx might write it."""
+        model = onnx.load_model_from_string(whole().path.read_bytes())
+        model.producer_version = "99"
+        path = cache / "other.onnx"
+        path.write_bytes(model.SerializeToString())
+        monkeypatch.setattr("tagsight.features.backbone.cache_builtin", lambda folder: path)
+        return whole()
+
+    monkeypatch.setattr(module.Backbone, "builtin", write_anew)
+    assert pin_recipe(Recipe("deep")) == recipe
+    assert hash_graph(build_model(weights)) == GRAPH
+
+
+def hash_graph(model: onnx.ModelProto) -> str:
+    total = sha256()
+    for node in model.graph.node:
+        attributes = sorted((one.name, repr(helper.get_attribute_value(one))) for one in node.attribute)
+        total.update(repr((node.op_type, list(node.input), list(node.output), attributes)).encode())
+    for stored in model.graph.initializer:
+        values = numpy_helper.to_array(stored)
+        total.update(repr((stored.name, values.shape, str(values.dtype))).encode() + values.tobytes())
+    return total.hexdigest()

@@ -1,0 +1,88 @@
+"""Damaged files of a checkpoint: every changed bit is noticed, in one sentence with the remedy."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tagsight.engine.learn import learn
+from tagsight.errors import InputError
+from tagsight.model.fit import Fit, Loop, Position
+from tagsight.model.state import Local
+from tagsight.stopping import Stop
+from tagsight.storage.checkpoint import open_checkpoint
+from tagsight.storage.local_file import link_local, load_local, load_posterior, save_local
+from tagsight.storage.position_file import load_fit, load_position, save_fit, save_position
+from tagsight.storage.shard_file import load_shard, save_shard
+from tagsight.storage.tensor_file import load_tensors, save_tensors
+from tests.engine.test_resume import cut, make_lesson
+from tests.flips import flip_bits
+
+FLIPS = 40
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[Fit, Position]:
+    seen: list[Position] = []
+    fit, _ = learn(cut(1), make_lesson(Loop(12, 1e-5, on_position=seen.append)), n_threads=1)
+    return fit, seen[-1]
+
+
+def assert_noticed(path: Path, load: Callable[[], Any], remedy: str) -> None:
+    whole = path.read_bytes()
+    for content in (*flip_bits(whole, FLIPS), b"", whole[:-1], whole[: len(whole) // 2]):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=remedy) as refused:
+            load()
+        assert str(path) in str(refused.value)
+    path.write_bytes(whole)
+    load()
+
+
+def test_what_a_fit_gave_and_where_it_stands(fitted: tuple[Fit, Position], tmp_path: Path) -> None:
+    fit, position = fitted
+    save_fit(fit, tmp_path / "fit")
+    assert_noticed(tmp_path / "fit", lambda: load_fit(tmp_path / "fit"), "train again without --resume")
+    save_position(position, tmp_path / "position")
+    assert_noticed(tmp_path / "position", lambda: load_position(tmp_path / "position"), "train again without --resume")
+
+
+def test_local_posteriors(tmp_path: Path) -> None:
+    path = tmp_path / "now-0.safetensors"
+    save_local(Local(np.arange(9.0), np.ones((3, 2, 2)), np.zeros((3, 2), np.int64)), path)
+    assert_noticed(path, lambda: load_posterior(tmp_path), "train again without --resume")
+    path.unlink()
+    for ask in (load_posterior, lambda folder: link_local(path, folder / "x"), lambda _: load_local(path)):
+        with pytest.raises(InputError, match=r"now-0\.safetensors.*train again without --resume"):
+            ask(tmp_path)
+
+
+def test_results_of_stages(tmp_path: Path) -> None:
+    checkpoint = open_checkpoint(tmp_path / "c", {"a": 1}, resume=False, stop=Stop())
+    assert checkpoint.load_result("length") is None
+    checkpoint.keep_result("length", [640, [0.5, None]])
+    assert checkpoint.load_result("length") == [640, [0.5, None]]
+    path = tmp_path / "c/results/length.json"
+    assert_noticed(path, lambda: checkpoint.load_result("length"), "train again without --resume")
+
+
+def test_shards(tmp_path: Path) -> None:
+    (shard,) = cut(1)
+    save_shard(shard, tmp_path / "s")
+    for name in ("features.npy", "layout.safetensors"):
+        path = tmp_path / "s" / name
+        assert_noticed(path, lambda: load_shard(tmp_path / "s"), "run again")
+
+
+def test_tensors_come_back_as_they_were(tmp_path: Path) -> None:
+    tensors = {"a": np.arange(6.0).reshape(2, 3).T, "b": np.array(3), "c": np.zeros((0, 2), np.float32)}
+    save_tensors(tmp_path / "t", {"x": [1, None, "ü"]}, tensors)
+    header, back = load_tensors(tmp_path / "t")
+    assert header == {"x": [1, None, "ü"]}
+    for name, array in tensors.items():
+        assert back[name].dtype == array.dtype
+        assert back[name].shape == array.shape
+        assert np.array_equal(back[name], array)
+        assert back[name].flags.writeable

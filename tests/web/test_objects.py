@@ -1,0 +1,93 @@
+"""The page, the API and `tagsight annotate` list the same objects of a photo, in the same order."""
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tagsight.index import open_index
+from tagsight.tasks.levels import LEVELS
+from tests.cli.conftest import call
+from tests.web.conftest import Made
+
+STEP = 1 / LEVELS
+
+
+@pytest.fixture(scope="module")
+def annotated(made: Made) -> dict[int, list[dict]]:
+    """What the command says of every photo of the index, by number."""
+    index = open_index(made.folder)
+    photos = [photo.photo for photo in index.list_photos(n=100)]
+    result = call("annotate", str(made.model), *(str(index.path(photo)) for photo in photos), "--json")
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    return {photo: line["objects"] for photo, line in zip(photos, lines, strict=True)}
+
+
+def test_the_api_lists_what_the_command_lists(
+    client: httpx.Client, made: Made, annotated: dict[int, list[dict]]
+) -> None:
+    index = open_index(made.folder)
+    objects = list(index.manifest.objects)
+    for photo, expected in annotated.items():
+        listed = client.get(f"/api/photos/{photo}").json()["objects"]
+        assert len(listed) == len(expected) == 2
+        assert [one["score"] for one in listed] == pytest.approx([one["score"] for one in expected], abs=STEP)
+        for field in ("name", "region"):
+            assert [one[field] for one in listed] == [one[field] for one in expected]
+        probabilities = index.look_up(photo).regions.probabilities
+        for one in listed:
+            column = probabilities[:, objects.index(one["name"])]
+            assert column[one["region"]] == column.max() == one["score"]
+
+
+def test_the_api_lists_as_many_as_the_command(client: httpx.Client, made: Made) -> None:
+    path = open_index(made.folder).path(3)
+    n_objects = len(open_index(made.folder).manifest.objects)
+    result = call("annotate", str(made.model), str(path), "--json", "--objects", str(n_objects))
+    expected = json.loads(result.stdout)["objects"]
+    listed = client.get("/api/photos/3", params={"objects": n_objects}).json()["objects"]
+    sent = client.post("/api/annotate", params={"objects": n_objects}, content=path.read_bytes()).json()["objects"]
+    assert len(expected) == len(listed) == len(sent) == n_objects
+    for answered in (listed, sent):
+        assert [one["score"] for one in answered] == pytest.approx([one["score"] for one in expected], abs=STEP)
+    assert [one["name"] for one in sent] == [one["name"] for one in expected]
+
+
+def on_page(page: str) -> list[tuple[str, str]]:
+    """Names and percentages of the objects on a page, in order."""
+    listed = page[page.index("<legend>Objects</legend>") :].split("</fieldset>")[0]
+    return [
+        (unescape(name), score)
+        for name, score in re.findall(r'<span class="word">([^<]+)</span><span class="number">(\d+%)</span>', listed)
+    ]
+
+
+def test_the_pages_list_what_the_api_lists(client: httpx.Client, made: Made, annotated: dict[int, list[dict]]) -> None:
+    index = open_index(made.folder)
+    for photo in list(annotated)[:10]:
+        listed = client.get(f"/api/photos/{photo}").json()["objects"]
+        shown = [(one["name"], f"{100 * one['score']:.0f}%") for one in listed]
+        assert on_page(client.get(f"/photos/{photo}").text) == shown
+    path: Path = index.path(4)
+    sent = client.post("/annotate", content=path.read_bytes()).text
+    expected = [(one["name"], f"{100 * one['score']:.0f}%") for one in annotated[4]]
+    assert on_page(sent) == expected
+
+
+def test_each_object_is_outlined_where_it_is_clearest(made: Made) -> None:
+    from tagsight.pictures.drawing import draw_photo
+    from tagsight.pictures.outlines import draw_path, outline_mask
+
+    index = open_index(made.folder)
+    for photo in range(10):
+        regions = index.look_up(photo).regions
+        for one in draw_photo(regions, 3).objects:
+            column = regions.names.objects.index(one.name)
+            inside = regions.named.label == column + 1
+            inside[one.region] = True
+            assert one.path == draw_path(outline_mask(inside[regions.labels], regions.size))
+            assert one.path
