@@ -176,11 +176,11 @@ def time_parts(photos: Photos, posterior: Posterior, state: Globals, repeats: in
         return photos.features[chunk.first_slot : chunk.first_slot + n_slots]
 
     def cut(memory: Tensor, n_columns: int) -> Tensor:
-        return memory.view(-1)[: len(globe.mean) * K * n_columns].view(-1, K, n_columns)
+        return memory.view(-1)[: len(globe.weighted_mean) * K * n_columns].view(-1, K, n_columns)
 
     def products_only() -> None:
         for c in chunks:
-            project(globe.mean, features(c, c.n_slots))
+            project(globe.weighted_mean, features(c, c.n_slots))
 
     def sweeps_only() -> None:
         for c in chunks:
@@ -198,8 +198,8 @@ def time_parts(photos: Photos, posterior: Posterior, state: Globals, repeats: in
         for c in chunks:
             sum_products(cut(dense, c.n_columns), features(c, c.n_columns), photos.block)
 
-    projection = project(globe.mean, features(chunks[0], max(c.n_slots for c in chunks)))
-    dense = photos.features.new_zeros((len(globe.mean), K, max(c.n_columns for c in chunks)))
+    projection = project(globe.weighted_mean, features(chunks[0], max(c.n_slots for c in chunks)))
+    dense = photos.features.new_zeros((len(globe.weighted_mean), K, max(c.n_columns for c in chunks)))
     count, _ = steps.count_chunk(chunks[0], photos, posterior, globe, cut(dense, chunks[0].n_columns))
     count = count.repeat(2, 1)
     timed = {

@@ -9,9 +9,11 @@ from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from scipy.special import digamma, expit, logsumexp
 from scipy.stats import beta as beta_law
 from scipy.stats import gamma as gamma_law
+from scipy.stats import invwishart
 
 Array = NDArray[np.float64]
 ALPHA_SHAPE, ALPHA_RATE = 1.0, 1.0
@@ -38,6 +40,28 @@ class Posterior:
     scale: float
     alpha: Array  # (S, 2) shape and rate of q(alpha_s)
     M: Array  # (K, K)
+    Omega: Array  # (D, D): noise, appearance and q(A_k) have covariances noise Omega, scale Omega, Phi_k Omega
+    full: bool = False  # whether Omega is unknown, with a prior on noise Omega
+
+
+NOISE_STRENGTH = 10.0  # regions per dimension that the prior of the noise covariance counts as
+
+
+def inner(p: Posterior, a: Array, b: Array) -> float:
+    """a Omega^-1 b."""
+    return float(a @ np.linalg.solve(p.Omega, b))
+
+
+def log_noise_prior(p: Posterior) -> float:
+    """The inverse Wishart density of the noise covariance, at the isotropic scale that makes it highest."""
+    D = len(p.Omega)
+
+    def density(log_scale: float) -> float:
+        scale = NOISE_STRENGTH * D * np.exp(log_scale) * np.eye(D)
+        return float(invwishart.logpdf(p.noise * p.Omega, NOISE_STRENGTH * D, scale))
+
+    found = minimize_scalar(lambda log_scale: -density(log_scale), bracket=(-5.0, 5.0))
+    return density(float(found.x))
 
 
 def expect_log_v(tau: Array) -> Array:
@@ -107,7 +131,7 @@ def assign_logit(p: Posterior, j: int, k: int) -> float:
         if m != k:
             rest -= p.nu[j, m] * p.phi[m]
     logit = on[k] - off[k]
-    logit -= (D * p.Phi[k] + p.phi[k] @ p.phi[k] - 2 * p.phi[k] @ rest) / (2 * p.noise)
+    logit -= (D * p.Phi[k] + inner(p, p.phi[k], p.phi[k]) - 2 * inner(p, p.phi[k], rest)) / (2 * p.noise)
     for a, b, w in p.edges:
         if j in (a, b):
             logit += p.beta * w * (2 * p.nu[b if a == j else a, k] - 1)
@@ -141,14 +165,16 @@ def bound(p: Posterior) -> dict[str, float]:
     residual = 0.0
     for j in range(N):
         guess = p.nu[j] @ p.phi
-        residual += (p.X[j] - guess) @ (p.X[j] - guess)
+        residual += inner(p, p.X[j] - guess, p.X[j] - guess)
         for k in range(K):
             spread = p.nu[j, k] * (1 - p.nu[j, k])
-            residual += spread * p.phi[k] @ p.phi[k] + p.nu[j, k] * D * p.Phi[k]
+            residual += spread * inner(p, p.phi[k], p.phi[k]) + p.nu[j, k] * D * p.Phi[k]
     appearance = 0.0
+    log_Omega = float(np.log(np.linalg.det(p.Omega)))
     for k in range(K):
-        appearance -= D / 2 * np.log(2 * np.pi * p.scale) + (p.phi[k] @ p.phi[k] + D * p.Phi[k]) / (2 * p.scale)
-        appearance += D / 2 * np.log(2 * np.pi * np.e * p.Phi[k])
+        appearance -= (D * np.log(2 * np.pi * p.scale) + log_Omega) / 2
+        appearance -= (inner(p, p.phi[k], p.phi[k]) + D * p.Phi[k]) / (2 * p.scale)
+        appearance += (D * np.log(2 * np.pi * np.e * p.Phi[k]) + log_Omega) / 2
     assignments = entropy = 0.0
     logs = [log_weights(p, i) for i in range(len(p.L))]
     for j in range(N):
@@ -180,7 +206,8 @@ def bound(p: Posterior) -> dict[str, float]:
             for m in range(k):
                 affinity += p.rho * p.M[k, m] * dev[j, k] * dev[j, m]
     return {
-        "likelihood": -N * D / 2 * np.log(2 * np.pi * p.noise) - residual / (2 * p.noise),
+        "likelihood": -N / 2 * (D * np.log(2 * np.pi * p.noise) + log_Omega) - residual / (2 * p.noise),
+        "noise": log_noise_prior(p) if p.full else 0.0,
         "appearance": float(appearance),
         "assignments": float(assignments),
         "assign_entropy": float(entropy),
@@ -209,19 +236,19 @@ class States:
 
 def enumerate_states(p: Posterior) -> States:
     """log p(X | z, A = phi) + log p(z | pi) + fields for every z, with the sticks' expected logs of pi."""
-    (N, D), K = p.X.shape, len(p.phi)
+    N, K = len(p.X), len(p.phi)
     places = [(j, k) for j in range(N) for k in range(K) if p.L[p.photo[j], k]]
     logs = [log_weights(p, i) for i in range(len(p.L))]
     states, values = [], []
     for bits in product((0.0, 1.0), repeat=len(places)):
         z = np.zeros((N, K))
-        value = -N * D / 2 * np.log(2 * np.pi * p.noise)
+        value = -N / 2 * np.linalg.slogdet(2 * np.pi * p.noise * p.Omega)[1]
         for (j, k), bit in zip(places, bits, strict=True):
             z[j, k] = bit
             on, off = logs[p.photo[j]]
             value += on[k] if bit else off[k]
         for j in range(N):
-            value -= np.sum((p.X[j] - z[j] @ p.phi) ** 2) / (2 * p.noise)
+            value -= inner(p, p.X[j] - z[j] @ p.phi, p.X[j] - z[j] @ p.phi) / (2 * p.noise)
             dev = deviations(p, z)[j]
             value += p.rho * sum(p.M[k, m] * dev[k] * dev[m] for k in range(K) for m in range(k))
         for a, b, w in p.edges:
@@ -241,14 +268,14 @@ def conditional(states: States, z: Array, j: int, k: int) -> float:
 
 
 def expect_square(p: Posterior) -> float:
-    """E sum_j |x_j - sum_k z_jk A_k|^2 by enumeration of each region's z, A_k ~ N(phi_k, Phi_k I)."""
+    """E sum_j |x_j - sum_k z_jk A_k|^2, lengths by Omega^-1, by enumeration of each region's z."""
     (N, D), K = p.X.shape, len(p.phi)
     total = 0.0
     for j in range(N):
         for bits in product((0, 1), repeat=K):
             z = np.array(bits, float)
             chance = np.prod(np.where(z == 1, p.nu[j], 1 - p.nu[j]))
-            total += chance * (np.sum((p.X[j] - z @ p.phi) ** 2) + D * z @ p.Phi)
+            total += chance * (inner(p, p.X[j] - z @ p.phi, p.X[j] - z @ p.phi) + D * z @ p.Phi)
     return float(total)
 
 

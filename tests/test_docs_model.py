@@ -66,7 +66,7 @@ def records() -> dict[str, Any]:
     groups = np.repeat(np.arange(I), N // I)
     pairs = np.array([[j, j + 1] for j in range(N - 1) if groups[j] == groups[j + 1]])
     edges = Edges(pairs, np.ones(E))
-    model = StackedIBP(3, 1, 3, tol=1.0).fit(X, tags, groups=groups, edges=pairs)
+    model = StackedIBP(3, 1, 3, tol=1.0, noise="full").fit(X, tags, groups=groups, edges=pairs)
     result = model._learned
     settings = Settings(Factors(3, 1, 3))
     plan = plan_sticks(settings)

@@ -22,6 +22,7 @@ from tagsight.model.photo_sticks import expect_weights
 from tagsight.model.pruning import report_free_usage
 from tagsight.model.settings import (
     MAX_FREE,
+    NOISES,
     STICK_ORDERS,
     STICK_SPANS,
     STICKS,
@@ -31,7 +32,7 @@ from tagsight.model.settings import (
 )
 from tagsight.model.start import STARTS
 from tagsight.presets import PRESETS
-from tagsight.types import Array, Ints
+from tagsight.types import Array, Floats, Ints
 from tagsight.validation import (
     check_between,
     check_choice,
@@ -72,6 +73,9 @@ class StackedIBP(BaseEstimator):
         Where nu begins.
     passes : int
         Visits of every factor of a region in one sweep.
+    noise : {"isotropic", "full"}
+        Covariance of what the factors leave unexplained: the same variance in all directions, or any matrix, drawn
+        towards the former by a prior as strong as ten regions per dimension.
     max_sweeps, tol : int, float
         Stop when the bound's relative change is at most `tol`; a ConvergenceWarning after `max_sweeps`.
     n_batches : int
@@ -92,7 +96,8 @@ class StackedIBP(BaseEstimator):
     appearance_mean_, appearance_var_ : (K, D), (K,)
     affinity_ : (K, K) correlation matrix M of the within-region field
     sparsity_ : (S,) expected alpha of each stick sequence
-    noise_ : noise variance
+    noise_ : noise variance, the mean over dimensions
+    noise_covariance_ : (n_features, n_features)
     bound_, bound_terms_ : the bound after each sweep, and its named terms
     n_sweeps_, converged_ : length of `bound_`; whether the stop rule ended training
     free_usage_ : expected regions of each free factor, and the columns of unused ones
@@ -114,6 +119,7 @@ class StackedIBP(BaseEstimator):
         learn_affinity: bool = True,
         start: str = "tags",
         passes: int = 1,
+        noise: str = "isotropic",
         max_sweeps: int = 200,
         tol: float = 1e-6,
         n_batches: int = 1,
@@ -135,6 +141,7 @@ class StackedIBP(BaseEstimator):
         self.learn_affinity = learn_affinity
         self.start = start
         self.passes = passes
+        self.noise = noise
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.n_batches = n_batches
@@ -188,7 +195,7 @@ class StackedIBP(BaseEstimator):
             self.start,
             self.seed,
         )
-        shards = [Shard(X, layout, add_squares(X, layout)) for layout in layouts]
+        shards = [Shard(X, layout, add_squares(X, layout, noise=self.noise)) for layout in layouts]
         result, batches = learn(shards, lesson, device=self.device, engine=self.engine, n_threads=self.n_threads)
         self._keep(result, batches, allowed, settings)
         if not result.converged:
@@ -233,11 +240,20 @@ class StackedIBP(BaseEstimator):
             )
         return infer_photos(self._learned, photos, n_threads=self.n_threads)
 
+    @property
+    def noise_covariance_(self) -> Floats:
+        """(n_features, n_features) sigma^2 Omega."""
+        check_is_fitted(self)
+        inverse_shape = self._learned.state.inverse_shape
+        Omega = np.linalg.inv(inverse_shape) if inverse_shape.size else np.eye(self.appearance_mean_.shape[1])
+        return self.noise_ * Omega.astype(np.float64)
+
     def _settings(self) -> Settings:
         check_choice(self.sticks, "sticks", STICKS)
         check_choice(self.stick_order, "stick_order", STICK_ORDERS)
         check_choice(self.stick_span, "stick_span", STICK_SPANS)
         check_choice(self.start, "start", tuple(STARTS))
+        check_choice(self.noise, "noise", NOISES)
         factors = Factors(self.n_objects, self.n_attributes, self.n_free)
         if min(factors) < 0 or factors.total == 0:
             raise InputError(f"n_objects, n_attributes, n_free must be 0 or more and not all 0, got {tuple(factors)}")
@@ -259,6 +275,7 @@ class StackedIBP(BaseEstimator):
             stick_span=self.stick_span,
             sparsity=self.sparsity,
             passes=self.passes,
+            noise=self.noise,
         )
 
     def _photos(self, X: Array, tags: Array | None, groups: Array | None, factors: Factors) -> tuple[Ints, Array]:

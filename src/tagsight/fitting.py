@@ -24,7 +24,7 @@ from tagsight.held_out import Comparison, compare_posteriors, compare_readings
 from tagsight.memory import leave_room
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop
-from tagsight.model.settings import Factors, Settings
+from tagsight.model.settings import NOISES, Factors, Settings
 from tagsight.photo_runs import Chosen, HeldRuns, PhotoRuns, Space, StoredRuns, plan_length
 from tagsight.progress import Report, stay_silent
 from tagsight.readout.learn import Readout, learn_readout
@@ -32,6 +32,7 @@ from tagsight.readout.weights import Weights
 from tagsight.spots import Spots, find_spots, merge_spots
 from tagsight.storage.checkpoint import Checkpoint
 from tagsight.types import Array, Ints
+from tagsight.validation import check_choice
 
 LENGTH = 256  # of a region's vector after projection
 SAMPLE = 20_000  # regions that views and projection are learned from
@@ -49,6 +50,7 @@ class FitOptions(NamedTuple):
     affinity: float = 1.0
     learn_affinity: bool = True  # False: M stays what the tags say
     centred: bool = False  # see `model.fields`
+    noise: str = "isotropic"  # see `model.noise`
     readout: bool = True  # False: the model's posterior alone
     weights: Weights = Weights()  # of the readers' parts
     device: str = "cpu"  # where the model sweeps; see StackedIBP
@@ -128,6 +130,7 @@ def fit_photos(
     under one, `photos` should not be in memory themselves (see `features.extract.CachedPhotos`).
     """
     options = options or FitOptions()
+    check_choice(options.noise, "noise", NOISES)
     with ExitStack() as stack:
         folder = None
         if options.memory is not None:
@@ -231,7 +234,12 @@ def _fit_model(
     options = desk.options
     factors = Factors(tags.shape[1] - n_attributes, n_attributes, options.n_free)
     settings = Settings(
-        factors, float(options.coupling), float(options.affinity), options.learn_affinity, options.centred
+        factors,
+        float(options.coupling),
+        float(options.affinity),
+        options.learn_affinity,
+        options.centred,
+        noise=options.noise,
     )
     loop = Loop(MAX_SWEEPS, TOL, lambda sweep: desk.report(stage, sweep.number, MAX_SWEEPS))
     lesson = Lesson(D, settings, loop, start_affinity(tags, settings), seed=options.seed)

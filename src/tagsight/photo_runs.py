@@ -91,7 +91,7 @@ class HeldRuns:
         """See `PhotoRuns`."""
         X, groups, edges = self._run.stacked
         layout = lay_out(groups, allowed, edges, plan_sticks(lesson.settings))
-        shard = Shard(X, layout, add_squares(X, layout))
+        shard = Shard(X, layout, add_squares(X, layout, noise=lesson.settings.noise))
         device, engine, n_actors = where
         return learn([shard], lesson, device=device, engine=engine, n_threads=n_actors, checkpoint=checkpoint)[0]
 
@@ -117,13 +117,14 @@ class StoredRuns:
     def learn(self, lesson: Lesson, allowed: Array, *, where: Where, checkpoint: FitCheckpoint | None) -> Fit:
         """See `PhotoRuns`; on this machine's processors."""
         shards = self._folder / "shards"
-        plan, square, folders = plan_sticks(lesson.settings), 0.0, list[Path]()
+        plan, folders = plan_sticks(lesson.settings), list[Path]()
+        square: float | Floats = 0.0
         for r, here in enumerate(self._runs):
             (X, groups, edges), features = self._load(r)
             layout = lay_out(groups, allowed[here], edges, plan)
-            square = add_squares(X, layout, square)
+            square = add_squares(X, layout, square, noise=lesson.settings.noise)
             folders.append(shards / str(r))
-            save_shard(Shard(X, layout, add_squares(X, layout)), folders[-1], features=features)
+            save_shard(Shard(X, layout), folders[-1], features=features)
         local = self._folder / "local"
         fit = learn_stored(StoredShards(folders, self._buffer), square, local, lesson, checkpoint=checkpoint)
         shutil.rmtree(shards)

@@ -21,14 +21,14 @@ from tagsight.features.described import MAX_REGIONS, N_REGIONS
 from tagsight.features.describer import Recipe, pin_recipe
 from tagsight.features.extract import Extraction, Spread, extract
 from tagsight.fitting import FitOptions, check_budget, fit_photos
-from tagsight.model.settings import MAX_FREE
+from tagsight.model.settings import MAX_FREE, NOISES
 from tagsight.progress import Report, stay_silent
 from tagsight.regions import segment_photo
 from tagsight.stopping import Stop, check_stop
 from tagsight.storage.checkpoint import Identity, open_checkpoint
 from tagsight.trained import TrainedModel, Training
 from tagsight.types import Array
-from tagsight.validation import MAX_WORKERS, check_between
+from tagsight.validation import MAX_WORKERS, check_between, check_choice
 
 MAX_SEED = 2**32 - 1  # of scikit-learn's generators
 MAX_STRENGTH = 1e6  # of either field
@@ -42,6 +42,7 @@ class TrainOptions(NamedTuple):
     coupling: float = 1.0
     affinity: float = 1.0
     centred: bool = False  # the field within a region; see `model.fields`
+    noise: str = "isotropic"  # or "full": a covariance; see `model.noise`
     n_regions: int = N_REGIONS
     seed: int = 0
     n_workers: int | None = None
@@ -59,6 +60,7 @@ class TrainOptions(NamedTuple):
             coupling=self.coupling,
             affinity=self.affinity,
             centred=self.centred,
+            noise=self.noise,
             readout=self.readout,
             device=self.device,
             seed=self.seed,
@@ -105,6 +107,7 @@ def check_options(options: TrainOptions) -> None:
     check_between(options.coupling, "coupling", 0, MAX_STRENGTH)
     check_between(options.affinity, "affinity", 0, MAX_STRENGTH)
     check_between(options.seed, "seed", 0, MAX_SEED)
+    check_choice(options.noise, "noise", NOISES)
     if options.n_workers is not None:
         check_between(options.n_workers, "the number of workers", 1, MAX_WORKERS)
 

@@ -11,7 +11,7 @@ from tagsight.model import sticks
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.layout import Edges
 from tagsight.model.local_step import local_step as cpu_step
-from tagsight.model.settings import Factors, Settings, plan_sticks
+from tagsight.model.settings import NOISES, Factors, Settings, plan_sticks
 from tagsight.model.state import Summary
 from tagsight.model.visit import Visit
 from tests.engine.training import FACTORS as TRAINING_FACTORS
@@ -69,9 +69,15 @@ def test_steps_are_those_of_the_cpu(coupling: float, affinity: float, centred: b
     assert_same_steps(draw(1, coupling=coupling, affinity=affinity, centred=centred))
 
 
-def test_every_step_takes_its_own_globals():
+def test_a_full_noise_covariance_is_that_of_the_cpu():
+    assert_same_steps(draw(18, coupling=0.5, affinity=1.0, noise="full"))
+    assert_same_steps(draw(19, (75, 2), Factors(6, 6, 7), noise="full"), n_steps=1)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_every_step_takes_its_own_globals(noise: str):
     """From the second on, a GPU repeats what it recorded."""
-    case = draw(13, passes=2)
+    case = draw(13, passes=2, noise=noise)
     ours, theirs = on_gpu(case), on_cpu(case)
     mean, _ = case.state.appearance
     for factor in (1.0, 0.7, 1.2, 0.9):
@@ -219,8 +225,10 @@ def test_sticks_are_updated_as_often_as_on_the_cpu():
 
 
 @pytest.mark.skipif(not HAS_GPU, reason="too slow in Triton's interpreter: no GPU")
-def test_training_ends_where_the_cpu_does():
-    photos, settings = draw_photos(60, D=30, noise=1.0), Settings(TRAINING_FACTORS, learn_affinity=False)
+@pytest.mark.parametrize("noise", NOISES)
+def test_training_ends_where_the_cpu_does(noise: str):
+    photos = draw_photos(60, D=30, noise=1.0)
+    settings = Settings(TRAINING_FACTORS, learn_affinity=False, noise=noise)
 
     def move(parts: list[ThreadBatch]) -> list[CudaBatch]:
         return [CudaBatch(part.shard, part.local, settings, DEVICE, torch.float32) for part in parts]

@@ -81,6 +81,19 @@ def test_the_model_is_that_of_this_process(
     assert trained.fit.state.appearance.mean == pytest.approx(mean, abs=1e-6)
 
 
+def test_a_full_noise_covariance_is_that_of_this_process(batches: list[RayBatch], tmp_path: Path):
+    settings = SETTINGS._replace(noise="full")
+
+    def spread(parts: list[ThreadBatch]) -> list[RayBatch]:
+        batches.append(RayBatch(parts[0].shard, parts[0].local, settings, tmp_path, 2))
+        return batches[-1:]
+
+    ours, theirs = (train(PHOTOS, settings, combine=combine, max_sweeps=15, tol=0.0) for combine in (spread, list))
+    assert ours.fit.bound == pytest.approx(theirs.fit.bound, rel=1e-9)
+    assert ours.fit.state.inverse_shape == pytest.approx(theirs.fit.state.inverse_shape, rel=1e-6, abs=1e-9)
+    assert batches[0].local.assign == pytest.approx(theirs.locals[0].assign, abs=1e-6)
+
+
 class Killer:
     """Kills an actor of a batch a little after each of some sweeps."""
 

@@ -15,12 +15,13 @@ from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import FIRST, LAST, Fit, Loop, Position
 from tagsight.model.layout import Shard, split_photos
 from tagsight.model.local_step import BLOCK, add_squares
-from tagsight.model.settings import Settings, plan_sticks
+from tagsight.model.settings import NOISES, Settings, plan_sticks
 from tagsight.stopping import Stop
 from tagsight.storage.checkpoint import FitCheckpoint
 from tagsight.storage.position_file import load_position, save_fit, save_position
 from tagsight.storage.shard_file import save_shard
 from tagsight.storage.stored_shards import StoredShards
+from tagsight.types import Floats
 from tests.engine.training import FACTORS, draw_photos
 
 PHOTOS = draw_photos(3 * BLOCK + 7, D=8, noise=0.5, seed=5)
@@ -28,18 +29,20 @@ SETTINGS = Settings(FACTORS)
 Learn = Callable[[Lesson, FitCheckpoint | None, Path], Fit]
 
 
-def make_lesson(loop: Loop, start: str = "random") -> Lesson:
-    return Lesson(PHOTOS.X.shape[1], SETTINGS, loop, correlate_tags(PHOTOS.tags, FACTORS.free), start, 0)
+def make_lesson(loop: Loop, start: str = "random", noise: str = "isotropic") -> Lesson:
+    settings = SETTINGS._replace(noise=noise)
+    return Lesson(PHOTOS.X.shape[1], settings, loop, correlate_tags(PHOTOS.tags, FACTORS.free), start, 0)
 
 
-def cut(n_parts: int) -> list[Shard]:
+def cut(n_parts: int, noise: str = "isotropic") -> list[Shard]:
     layouts = split_photos(PHOTOS.groups, PHOTOS.allowed, PHOTOS.edges, plan_sticks(SETTINGS), n_parts)
-    return [Shard(PHOTOS.X, layout, add_squares(PHOTOS.X, layout)) for layout in layouts]
+    return [Shard(PHOTOS.X, layout, add_squares(PHOTOS.X, layout, noise=noise)) for layout in layouts]
 
 
-def store_blocks(folder: Path) -> tuple[StoredShards, float]:
-    """Shards of one block each, the last of fewer photos, and the sum of squares."""
-    square, folders = 0.0, []
+def store_blocks(folder: Path, noise: str) -> tuple[StoredShards, float | Floats]:
+    """Shards of one block each, the last of fewer photos, and the square of all."""
+    square: float | Floats = 0.0
+    folders: list[Path] = []
     for first in range(0, len(PHOTOS.tags), BLOCK):
         rows = np.flatnonzero((PHOTOS.groups >= first) & (PHOTOS.groups < first + BLOCK))
         mine = np.isin(PHOTOS.edges.pairs[:, 0], rows)
@@ -48,22 +51,22 @@ def store_blocks(folder: Path) -> tuple[StoredShards, float]:
         edges = PHOTOS.edges._replace(pairs=pairs, weight=PHOTOS.edges.weight[mine])
         (layout,) = split_photos(PHOTOS.groups[rows] - first, allowed, edges, plan_sticks(SETTINGS), 1)
         X = PHOTOS.X[rows]
-        square = add_squares(X, layout, square)
+        square = add_squares(X, layout, square, noise=noise)
         folders.append(folder / str(first))
-        save_shard(Shard(X, layout, add_squares(X, layout)), folders[-1])
+        save_shard(Shard(X, layout, add_squares(X, layout, noise=noise)), folders[-1])
     return StoredShards(folders), square
 
 
 def learn_in_memory(lesson: Lesson, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
-    return learn(cut(1), lesson, n_threads=1, checkpoint=checkpoint)[0]
+    return learn(cut(1, lesson.settings.noise), lesson, n_threads=1, checkpoint=checkpoint)[0]
 
 
 def learn_in_batches(lesson: Lesson, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
-    return learn(cut(3), lesson, n_threads=1, checkpoint=checkpoint)[0]
+    return learn(cut(3, lesson.settings.noise), lesson, n_threads=1, checkpoint=checkpoint)[0]
 
 
 def learn_on_disk(lesson: Lesson, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
-    shards, square = store_blocks(folder / "shards")
+    shards, square = store_blocks(folder / "shards", lesson.settings.noise)
     return learn_stored(shards, square, folder / "local", lesson, n_threads=1, checkpoint=checkpoint)
 
 
@@ -88,10 +91,11 @@ def test_the_case_has_all_kinds_of_stages(positions: list[Position]) -> None:
     assert all(p.first_bound == first_bound for p in positions if p.stage > FIRST)  # decides on the last stage
 
 
+@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("learner", [learn_in_memory, learn_in_batches, learn_on_disk])
-def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp_path: Path) -> None:
+def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp_path: Path, noise: str) -> None:
     loop = Loop(120, 1e-5)
-    whole = to_bytes(learner(make_lesson(loop), None, tmp_path / "a"), tmp_path)
+    whole = to_bytes(learner(make_lesson(loop, noise=noise), None, tmp_path / "a"), tmp_path)
     times, total = 0, 1
     while True:
         stop = Stop()
@@ -103,7 +107,8 @@ def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp
             if len(told) == 4:
                 stop.receive(signal.SIGTERM)
 
-        lesson = make_lesson(loop._replace(on_sweep=lambda sweep, tell=interrupt: tell(sweep.number)))
+        watched = loop._replace(on_sweep=lambda sweep, tell=interrupt: tell(sweep.number))
+        lesson = make_lesson(watched, noise=noise)
         try:
             result = learner(lesson, checkpoint, tmp_path / "b")
             break
@@ -139,9 +144,11 @@ def test_killed_between_checkpoints_it_repeats_some_sweeps(tmp_path: Path) -> No
     assert to_bytes(last, tmp_path) == whole
 
 
-@pytest.mark.parametrize("start", ["tags", "kmeans", "random"])
-def test_shards_on_disk_give_the_bits_of_one_in_memory(tmp_path: Path, start: str) -> None:
-    lesson = make_lesson(Loop(120, 1e-5), start)
+@pytest.mark.parametrize(
+    ("start", "noise"), [("tags", "isotropic"), ("tags", "full"), ("kmeans", "full"), ("random", "isotropic")]
+)
+def test_shards_on_disk_give_the_bits_of_one_in_memory(tmp_path: Path, start: str, noise: str) -> None:
+    lesson = make_lesson(Loop(120, 1e-5), start, noise)
     assert to_bytes(learn_on_disk(lesson, None, tmp_path / "a"), tmp_path) == to_bytes(
         learn_in_memory(lesson, None, tmp_path / "b"), tmp_path
     )

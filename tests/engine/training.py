@@ -9,7 +9,8 @@ from tagsight.data.planted import draw_appearance, draw_planted
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, Loop, RenewableBatch, Sweep, fit, tell_nobody
-from tagsight.model.layout import Edges, Shard, split_photos, spread_assign, sum_squares
+from tagsight.model.layout import Edges, Shard, split_photos, spread_assign
+from tagsight.model.local_step import add_squares
 from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, start_local
 from tagsight.model.state import Local
@@ -46,7 +47,7 @@ def draw_photos(n_photos: int, *, D: int = 10, noise: float = 0.6, seed: int = 0
 
 def make_shards(photos: Photos, settings: Settings, n_shards: int) -> list[Shard]:
     layouts = split_photos(photos.groups, photos.allowed, photos.edges, plan_sticks(settings), n_shards)
-    return [Shard(photos.X, layout, sum_squares(photos.X, layout.rows)) for layout in layouts]
+    return [Shard(photos.X, layout, add_squares(photos.X, layout, noise=settings.noise)) for layout in layouts]
 
 
 def train(

@@ -7,8 +7,8 @@ import numpy as np
 
 from tagsight.model.bound import Bound, evaluate_bound
 from tagsight.model.global_step import fit_sparsity
-from tagsight.model.layout import Edges, Layout, Shard, lay_out, spread_assign, sum_squares
-from tagsight.model.local_step import local_step
+from tagsight.model.layout import Edges, Layout, Shard, lay_out, spread_assign
+from tagsight.model.local_step import add_squares, local_step
 from tagsight.model.settings import (
     STICK_ORDERS,
     STICK_SPANS,
@@ -18,7 +18,7 @@ from tagsight.model.settings import (
     StickPlan,
     plan_sticks,
 )
-from tagsight.model.state import Appearance, Globals, Local, Scales, Sparsity, Summary, empty_summary
+from tagsight.model.state import ISOTROPIC, Appearance, Globals, Local, Scales, Sparsity, Summary, empty_summary
 from tagsight.model.visit import Visit
 from tagsight.types import Array, Floats, Ints
 from tests.oracles import Posterior
@@ -103,7 +103,7 @@ def draw_case(seed: int, data: Data | None = None, factors: Factors = FACTORS, *
     data = draw_data(rng, factors) if data is None else data
     K, D, n_photos = factors.total, data.X.shape[1], len(data.allowed)
     plan = plan_sticks(settings)
-    shard = make_shard(data, plan)
+    shard = make_shard(data, plan, settings.noise)
     order = np.tile(plan.order, (n_photos, 1))
     if plan.ranked:
         for row, s in product(order, range(plan.n_sequences)):
@@ -119,13 +119,21 @@ def draw_case(seed: int, data: Data | None = None, factors: Factors = FACTORS, *
         Scales(rng.uniform(0.5, 2.0), rng.uniform(0.5, 2.0)),
         sparsity_of(alpha),
         M + M.T,
+        draw_inverse_shape(np.random.default_rng(seed), D) if settings.noise == "full" else ISOTROPIC,
     )
     return Case(data, settings, shard, Local(flatten(shard.layout, nu), sticks, order), state, alpha)
 
 
-def make_shard(data: Data, plan: StickPlan) -> Shard:
+def draw_inverse_shape(rng: np.random.Generator, D: int) -> Floats:
+    """The inverse of an Omega with trace D."""
+    root = rng.standard_normal((D, 2 * D))
+    Omega = root @ root.T
+    return np.linalg.inv(Omega * D / np.trace(Omega))
+
+
+def make_shard(data: Data, plan: StickPlan, noise: str = "isotropic") -> Shard:
     layout = lay_out(data.groups, data.allowed, data.edges, plan)
-    return Shard(data.X, layout, sum_squares(data.X, layout.rows))
+    return Shard(data.X, layout, add_squares(data.X, layout, noise=noise))
 
 
 def sparsity_of(alpha: Floats) -> Sparsity:
@@ -202,4 +210,8 @@ def for_oracle(case: Case) -> Posterior:
         scale=state.scales.appearance,
         alpha=case.alpha.copy(),
         M=state.affinity.copy(),
+        Omega=np.asarray(
+            np.linalg.inv(state.inverse_shape) if state.inverse_shape.size else np.eye(data.X.shape[1]), float
+        ),
+        full=case.settings.noise == "full",
     )

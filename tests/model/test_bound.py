@@ -6,15 +6,17 @@ import pytest
 
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.local_step import local_step
+from tagsight.model.settings import NOISES
 from tagsight.model.visit import Visit
 from tests import oracles
 from tests.model.cases import FIELD_CHOICES, STICK_CHOICES, draw_case, evaluate, for_oracle, summarise
 
 
+@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("choices", STICK_CHOICES)
 @pytest.mark.parametrize("seed", range(3))
-def test_every_term_is_the_literal_one_at_a_random_point(choices: dict[str, Any], seed: int):
-    case = draw_case(seed, coupling=0.8, affinity=1.3, **choices)
+def test_every_term_is_the_literal_one_at_a_random_point(choices: dict[str, Any], seed: int, noise: str):
+    case = draw_case(seed, coupling=0.8, affinity=1.3, noise=noise, **choices)
     assert evaluate(case)._asdict() == pytest.approx(oracles.bound(for_oracle(case)), rel=1e-10, abs=1e-10)
 
 

@@ -14,17 +14,21 @@ from tagsight.model.global_step import (
     global_step,
     solve_appearance,
 )
+from tagsight.model.settings import NOISES
 from tagsight.model.state import empty_summary
 from tests import oracles
 from tests.model.cases import draw_case, for_oracle, summarise
 
 
+@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("seed", range(3))
-def test_expected_residual_is_that_of_every_z_weighted_by_nu(seed: int):
-    case = draw_case(seed)
+def test_expected_residual_is_that_of_every_z_weighted_by_nu(seed: int, noise: str):
+    case = draw_case(seed, noise=noise)
     expected = oracles.expect_square(for_oracle(case))
     summary, appearance = summarise(case), case.state.appearance
-    assert expect_residual(summary, appearance) == pytest.approx(expected, rel=1e-12)
+    assert expect_residual(summary, appearance, case.state.inverse_shape) == pytest.approx(expected, rel=1e-12)
+    if noise == "full":
+        return
     assert fit_noise(summary, appearance) == pytest.approx(expected / case.data.X.size, rel=1e-12)
 
 

@@ -21,6 +21,7 @@ from tagsight.readout.learn import Readout
 from tagsight.readout.regression import Linear
 from tagsight.readout.weights import Weights
 from tagsight.storage.model_file import load_model, save_model
+from tagsight.storage.tensor_file import read_tensors, save_tensors
 from tagsight.trained import Exemplar, TrainedModel, Training
 
 
@@ -31,8 +32,12 @@ def _reader(length: int, classes: int, seed: int) -> Linear:
 
 @pytest.fixture(scope="module")
 def model() -> TrainedModel:
+    return make_model()
+
+
+def make_model(noise: str = "isotropic") -> TrainedModel:
     data = draw_planted(draw_appearance(5, 6, seed=0), 2, n_photos=20, n_regions=5, tags_per_photo=2, seed=0)
-    fitted = StackedIBP(2, 1, 2).fit(data.X.astype(np.float32), data.tags, groups=data.groups)
+    fitted = StackedIBP(2, 1, 2, noise=noise).fit(data.X.astype(np.float32), data.tags, groups=data.groups)
     basis = np.eye(8, 6, dtype=np.float32)
     return TrainedModel(
         Vocabulary(("dog", "кот"), ("furry",)),
@@ -82,6 +87,29 @@ def test_a_model_comes_back_as_it_was(model: TrainedModel, path: Path) -> None:
     state = model.learned.state._replace(sparsity=sparsity)
     assert_same(again, model._replace(learned=model.learned._replace(state=state)))
     assert again.factor_names == ("dog", "кот", "furry", "free-1", "free-2")
+
+
+def test_a_full_noise_covariance_comes_back_as_it_was(tmp_path: Path) -> None:
+    model = make_model("full")
+    save_model(model, tmp_path / "a.model")
+    learned = load_model(tmp_path / "a.model").learned
+    assert learned.settings.noise == "full"
+    assert_same(learned.state.inverse_shape, model.learned.state.inverse_shape)
+    assert_same(learned.summary, model.learned.summary)
+    header, tensors, _ = read_tensors(tmp_path / "a.model")
+    assert header is not None
+    for name in ("inverse_shape", "summary.square"):
+        save_tensors(tmp_path / "b.model", header, {**tensors, name: np.zeros((2, 2))})
+        with pytest.raises(InputError, match=rf"'{name}' must have shape \(6, 6\)"):
+            load_model(tmp_path / "b.model")
+    for name, wrong in (
+        ("inverse_shape", -np.eye(6)),
+        ("inverse_shape", np.zeros((6, 6))),
+        ("summary.square", -np.eye(6)),
+    ):
+        save_tensors(tmp_path / "b.model", header, {**tensors, name: wrong})
+        with pytest.raises(InputError, match=rf"'{name}' must be symmetric"):
+            load_model(tmp_path / "b.model")
 
 
 def test_the_same_model_is_the_same_bytes(model: TrainedModel, path: Path, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from tagsight.engine.remembered import RememberedBatch
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fit import Loop, settle
 from tagsight.model.infer import Inference, settle_photos, start_at_rates
-from tagsight.model.layout import Edges, Shard, lay_out, sum_squares
+from tagsight.model.layout import Edges, Shard, lay_out
+from tagsight.model.local_step import add_squares
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Summary
 from tagsight.types import Array, Floats, Ints
@@ -52,7 +53,7 @@ def infer_transductively(
     """Posterior with the globals re-fitted to the new photos beside the training photos' summary."""
     settings, state = learned.settings, learned.state
     shard = _shard(learned, photos)
-    shard = shard._replace(square=sum_squares(shard.features, shard.layout.rows))
+    shard = shard._replace(square=add_squares(shard.features, shard.layout, noise=settings.noise))
     known = RememberedBatch(learned.summary)
     with thread_map(n_threads) as run:
         batch = ThreadBatch(shard, start_at_rates(shard, state, learned.rates, settings), settings, run)

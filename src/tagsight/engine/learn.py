@@ -60,7 +60,7 @@ def learn(
 @one_blas_thread()
 def learn_stored(
     shards: StoredShards,
-    square: float,
+    square: float | Floats,
     folder: Path,
     lesson: Lesson,
     *,
@@ -69,7 +69,7 @@ def learn_stored(
 ) -> Fit:
     """Fit to shards on disk, with one global step for all; their local posteriors are kept in `folder` meanwhile.
 
-    `square` is the sum of squares of all features (`model.local_step.add_squares`).
+    `square` is that of all features (`model.local_step.add_squares`).
     """
     with thread_map(n_threads) as run:
         batch = StreamedBatch(shards, square, folder, lesson.settings, run)

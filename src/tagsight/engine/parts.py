@@ -11,8 +11,9 @@ from tagsight.model.state import Local
 
 def cut_shard(shard: Shard, n_parts: int) -> list[Shard]:
     """About equally many photos in each part; rows still count in all the features."""
+    noise = "full" if np.ndim(shard.square) else "isotropic"
     layouts = [_cut_layout(shard.layout, first, last) for first, last in _runs(shard.layout, n_parts)]
-    return [Shard(shard.features, layout, add_squares(shard.features, layout)) for layout in layouts]
+    return [Shard(shard.features, layout, add_squares(shard.features, layout, noise=noise)) for layout in layouts]
 
 
 def cut_local(local: Local, layout: Layout, n_parts: int) -> list[Local]:

@@ -19,12 +19,13 @@ from tagsight.model.state import Globals, Local, Summary, empty_summary
 from tagsight.model.visit import Visit
 from tagsight.storage.local_file import link_local, load_local, place_before, place_now, save_local
 from tagsight.storage.stored_shards import StoredShards
+from tagsight.types import Floats
 
 
 class StreamedBatch:
-    """`shards`, whose sum of squares is `square`, and their local posteriors in `folder` (see `devices.KeptBatch`)."""
+    """`shards` and their local posteriors in `folder` (see `devices.KeptBatch`); `square` is that of all of them."""
 
-    def __init__(self, shards: StoredShards, square: float, folder: Path, settings: Settings, run: Map):
+    def __init__(self, shards: StoredShards, square: float | Floats, folder: Path, settings: Settings, run: Map):
         self._shards = shards
         self._square = square
         self._folder = folder

@@ -10,6 +10,7 @@ import numpy as np
 
 from tagsight.model.fields import affinity_energy
 from tagsight.model.global_step import expect_residual
+from tagsight.model.noise import log_determinant, log_noise_prior, weight_by_shape
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Summary
 
@@ -20,6 +21,7 @@ class Bound(NamedTuple):
     """Terms of the bound; their sum is the bound."""
 
     likelihood: float  # E[log p(X | Z, A)]
+    noise: float  # log p(Sigma); 0 where the noise is isotropic
     appearance: float  # E[log p(A)] + H[q(A)]
     assignments: float  # E[log p(Z | v)], multinomial bound
     assign_entropy: float  # H[q(Z)]
@@ -41,11 +43,14 @@ def evaluate_bound(summary: Summary, state: Globals, settings: Settings) -> Boun
     noise, scale = state.scales
     sparsity = state.sparsity
     n_values = summary.n_regions * D
-    residual = expect_residual(summary, state.appearance)
-    size = np.sum(mean**2) + D * np.sum(var)
+    full = settings.noise == "full"
+    residual = expect_residual(summary, state.appearance, state.inverse_shape)
+    log_noise = D * np.log(noise) + log_determinant(state.inverse_shape)
+    size = np.sum(mean * weight_by_shape(mean, state.inverse_shape)) + D * np.sum(var)
     log_v = sparsity.log_mean * summary.n_sticks + (sparsity.mean - 1.0) * summary.log_sticks
     return Bound(
-        likelihood=-0.5 * (n_values * (LOG_2PI + np.log(noise)) + residual / noise),
+        likelihood=-0.5 * float(n_values * LOG_2PI + summary.n_regions * log_noise + residual / noise),
+        noise=log_noise_prior(summary, noise, state.inverse_shape) if full else 0.0,
         appearance=0.5 * float(D * (np.sum(np.log(var)) + K - K * np.log(scale)) - size / scale),
         assignments=summary.log_prior,
         assign_entropy=summary.assign_entropy,

@@ -5,8 +5,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import digamma, gammaln
 
 from tagsight.model.fields import correlate_tagged
+from tagsight.model.noise import fit_full_noise, weight_by_shape
 from tagsight.model.settings import Settings
-from tagsight.model.state import Appearance, Globals, Scales, Sparsity, Summary
+from tagsight.model.state import ISOTROPIC, Appearance, Globals, Scales, Sparsity, Summary
 from tagsight.types import Floats
 
 SPARSITY_SHAPE, SPARSITY_RATE = 1.0, 1.0  # Gamma prior of every alpha
@@ -16,12 +17,17 @@ SMALLEST_VARIANCE = 1e-10
 def global_step(summary: Summary, state: Globals, settings: Settings) -> Globals:
     """Update appearance, scales, sparsity and affinity, in that order."""
     appearance = solve_appearance(summary, state.scales)
-    scales = Scales(fit_noise(summary, appearance), fit_appearance_scale(appearance))
+    if settings.noise == "full":
+        appearance, scales, inverse_shape = fit_full_noise(summary, appearance, state.scales, state.inverse_shape)
+    else:
+        scales = Scales(fit_noise(summary, appearance), fit_appearance_scale(appearance))
+        inverse_shape = ISOTROPIC
     return Globals(
         appearance=appearance,
         scales=scales,
         sparsity=fit_sparsity(summary) if settings.sparsity is None else state.sparsity,
         affinity=correlate_tagged(summary, settings.factors) if settings.learn_affinity else state.affinity,
+        inverse_shape=inverse_shape,
     )
 
 
@@ -34,16 +40,32 @@ def solve_appearance(summary: Summary, scales: Scales) -> Appearance:
     ridge = scales.noise / scales.appearance
     factor = cho_factor(summary.pair + ridge * np.eye(len(summary.count)), lower=True)
     return Appearance(
-        mean=cho_solve(factor, summary.cross),
+        mean=np.ascontiguousarray(cho_solve(factor, summary.cross)),  # as it is after a checkpoint, for equal bits
         var=1.0 / (1.0 / scales.appearance + summary.count / scales.noise),
     )
 
 
-def expect_residual(summary: Summary, appearance: Appearance) -> float:
-    """E sum_j |x_j - sum_k z_jk A_k|^2 = sum |x|^2 - 2 <S, phi> + <C, phi phi^T> + D sum_k n_k Phi_k."""
+def expect_residual(summary: Summary, appearance: Appearance, inverse_shape: Floats = ISOTROPIC) -> float:
+    """E sum_j |x_j - sum_k z_jk A_k|^2 = sum |x|^2 - 2 <S, phi> + <C, phi phi^T> + D sum_k n_k Phi_k.
+
+    Lengths and products are those of Omega^-1 where `inverse_shape` is given.
+    """
     mean, var = appearance
-    explained = 2.0 * np.vdot(summary.cross, mean) - np.vdot(summary.pair, mean @ mean.T)
-    return float(summary.square - explained + mean.shape[1] * summary.count @ var)
+    weighted = weight_by_shape(mean, inverse_shape)
+    explained = 2.0 * np.vdot(summary.cross, weighted) - np.vdot(summary.pair, weighted @ mean.T)
+    return float(_sum_squares(summary, inverse_shape) - explained + mean.shape[1] * summary.count @ var)
+
+
+def _sum_squares(summary: Summary, inverse_shape: Floats) -> float:
+    """sum_j x_j Omega^-1 x_j."""
+    if inverse_shape.size:
+        return float(np.vdot(inverse_shape, summary.square))
+    return float(np.trace(summary.square)) if np.ndim(summary.square) else float(summary.square)
+
+
+def mean_square(summary: Summary) -> float:
+    """The mean of x_jd^2 over regions and dimensions."""
+    return _sum_squares(summary, ISOTROPIC) / (summary.n_regions * summary.cross.shape[1])
 
 
 def fit_noise(summary: Summary, appearance: Appearance) -> float:

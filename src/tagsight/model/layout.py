@@ -35,7 +35,7 @@ class Shard(NamedTuple):
 
     features: Array  # (N, D); may hold other photos' rows too
     layout: Layout
-    square: float = 0.0  # sum |x_j|^2, needed by summaries only
+    square: float | Floats = 0.0  # as in `state.Summary`, and needed by summaries only
 
 
 class Edges(NamedTuple):

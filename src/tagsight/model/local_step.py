@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from tagsight.blas import one_blas_thread
 from tagsight.model.layout import Layout, Shard, sum_squares
+from tagsight.model.noise import weight_by_shape
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Local, Summary, accumulate, empty_summary
 from tagsight.model.visit import Potentials, Visit, visit_photos
-from tagsight.types import Array
+from tagsight.types import Array, Floats
 
 BLOCK = 64  # photos; fixed, so that sums do not depend on how many threads run the blocks
 
@@ -57,24 +59,30 @@ def photo_blocks(layout: Layout) -> list[range]:
     return [range(i, min(i + BLOCK, I)) for i in range(0, I, BLOCK)]
 
 
-def add_squares(X: Array, layout: Layout, onto: float = 0.0) -> float:
-    """sum |x_j|^2 of the photos, added to `onto` block after block."""
+@one_blas_thread()
+def add_squares(X: Array, layout: Layout, onto: float | Floats = 0.0, *, noise: str = "isotropic") -> float | Floats:
+    """sum |x_j|^2 of the photos, or sum x_j x_j^T (D, D) for a full noise, added to `onto` block after block."""
     for photos in photo_blocks(layout):
-        slots = slice(layout.slot_start[photos.start], layout.slot_start[photos.stop])
-        onto += sum_squares(X, layout.rows[slots])
+        rows = layout.rows[layout.slot_start[photos.start] : layout.slot_start[photos.stop]]
+        if noise == "full":
+            block = X[rows].astype(np.float64, copy=False)
+            onto = onto + block.T @ block
+        else:
+            onto = onto + sum_squares(X, rows)
     return onto
 
 
 def _express(state: Globals, settings: Settings, dtype: np.dtype) -> Potentials:
     mean, var = state.appearance
     precision = 1.0 / state.scales.noise
-    G = mean @ mean.T
+    weighted = weight_by_shape(mean, state.inverse_shape)
+    G = weighted @ mean.T
     bias = -0.5 * precision * (mean.shape[1] * var + np.diag(G))
     field: Array = settings.affinity * state.affinity
     B: Array = field - precision * G
     np.fill_diagonal(B, 0.0)
     return Potentials(
-        mean=np.ascontiguousarray(mean, dtype),
+        weighted_mean=np.ascontiguousarray(weighted, dtype),
         bias=bias.astype(dtype),
         B=B.astype(dtype),
         R=(field if settings.centred else np.empty((0, 0))).astype(dtype),

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from tagsight.model.kmeans import find_centres
 from tagsight.model.settings import Factors
@@ -43,7 +44,12 @@ def propose_free(residual: Array, state: Globals, factors: Factors, contrast: Co
 
     Components below the noise get no appearance and the full prior variance, which keeps them off.
     """
-    found = find_sources(residual.astype(np.float64), state.scales.noise, factors.free, contrast, seed)
+    noise, R = state.scales.noise, residual.astype(np.float64)
+    if state.inverse_shape.size:  # rows times L have noise sigma^2 I, where L L^T = Omega^-1
+        L = np.linalg.cholesky(state.inverse_shape)
+        found = solve_triangular(L, find_sources(R @ L, noise, factors.free, contrast, seed).T, lower=True, trans="T").T
+    else:
+        found = find_sources(R, noise, factors.free, contrast, seed)
     mean, var = state.appearance.mean.copy(), state.appearance.var.copy()
     mean[factors.tagged :] = 0.0
     mean[factors.tagged : factors.tagged + len(found)] = found

@@ -9,6 +9,7 @@ from tagsight.types import Ints
 STICKS = ("per-kind", "single")
 STICK_ORDERS = ("ranked", "free-first", "tagged-first")
 STICK_SPANS = ("allowed", "all")
+NOISES = ("isotropic", "full")
 MAX_FREE = 1000  # free factors; the model holds matrices with a row and a column per factor
 
 
@@ -43,6 +44,7 @@ class Settings(NamedTuple):
     stick_span: str = "allowed"  # one of STICK_SPANS
     sparsity: float | None = None  # alpha; None: learned
     passes: int = 1  # visits of every factor of a region in one sweep
+    noise: str = "isotropic"  # one of NOISES: sigma^2 I, or sigma^2 Omega with any Omega
 
 
 class StickPlan(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tagsight.kernels import kernel
-from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step
+from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step, mean_square
 from tagsight.model.kmeans import find_centres
 from tagsight.model.layout import Layout, Shard
 from tagsight.model.local_step import photo_blocks
@@ -98,7 +98,7 @@ def blank_globals(settings: Settings, D: int) -> Globals:
 
 def first_globals(summary: Summary, blank: Globals, settings: Settings, affinity: Floats) -> Globals:
     """Globals that the start's summary gives when all variance is noise at first; M is given."""
-    variance = max(summary.square / (summary.n_regions * summary.cross.shape[1]), SMALLEST_VARIANCE)
+    variance = max(mean_square(summary), SMALLEST_VARIANCE)
     state = global_step(summary, blank._replace(scales=Scales(variance, variance)), settings)
     return state._replace(affinity=affinity)
 

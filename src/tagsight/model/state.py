@@ -10,14 +10,14 @@ from tagsight.types import Array, Floats, Ints
 
 
 class Appearance(NamedTuple):
-    """q(A_k) = N(mean_k, var_k I)."""
+    """q(A_k) = N(mean_k, var_k Omega); Omega = I where the noise is isotropic."""
 
     mean: Floats  # (K, D) phi
     var: Floats  # (K,)   Phi
 
 
 class Scales(NamedTuple):
-    """Variances of noise and appearance, fitted as points."""
+    """Variances of noise and appearance, fitted as points: covariances are these numbers times Omega."""
 
     noise: float  # sigma^2
     appearance: float  # sigma_A^2
@@ -31,6 +31,9 @@ class Sparsity(NamedTuple):
     bound: float  # E[log p(alpha)] + H[q(alpha)]; 0 when alpha is fixed
 
 
+ISOTROPIC: Floats = np.empty((0, 0))
+
+
 class Globals(NamedTuple):
     """Everything shared by all photos."""
 
@@ -38,6 +41,7 @@ class Globals(NamedTuple):
     scales: Scales
     sparsity: Sparsity
     affinity: Floats  # (K, K) M, zero diagonal
+    inverse_shape: Floats = ISOTROPIC  # (D, D) inverse of Omega; ISOTROPIC where Omega = I
 
 
 class Local(NamedTuple):
@@ -57,7 +61,7 @@ class Summary(NamedTuple):
     """What a local step says to the global step and the bound. Summaries of disjoint photos add."""
 
     n_regions: float
-    square: float  # sum |x_j|^2
+    square: float | Floats  # sum |x_j|^2, or sum x_j x_j^T (D, D) where the noise covariance is full
     count: Floats  # pyright: ignore[reportIncompatibleMethodOverride]  # (K,) n_k = sum_j nu_jk
     pair: Floats  # (K, K) C: sum_j nu_jk nu_jl off the diagonal, n_k on it
     photo_pair: Floats  # (K, K) sum_i n_ik n_il / N_i

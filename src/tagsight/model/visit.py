@@ -29,8 +29,8 @@ class Visit(NamedTuple):
 class Potentials(NamedTuple):
     """The globals as a sweep uses them; see `assignments`."""
 
-    mean: Array  # (K, D) phi
-    bias: Array  # (K,)   -(D Phi_k + |phi_k|^2) / 2 sigma^2
+    weighted_mean: Array  # (K, D) phi Omega^-1
+    bias: Array  # (K,)   -(D Phi_k + phi_k Omega^-1 phi_k) / 2 sigma^2
     B: Array  # (K, K)
     R: Array  # (K, K) rho M of a centred field; (0, 0) otherwise
     precision: float  # 1 / sigma^2
@@ -73,7 +73,7 @@ def visit_photos(
     `log_odds` is empty, or laid out like `local.assign` and filled with the logits of nu.
     """
     entropy_v, log_prior, entropy_z, agreement = 0.0, 0.0, 0.0, 0.0
-    work = _workspace(first, last, layout, potentials.mean)
+    work = _workspace(first, last, layout, potentials.weighted_mean)
     for i in range(first, last):
         rows = layout.rows[layout.slot_start[i] : layout.slot_start[i + 1]]
         low, high = (rows.min(), rows.max()) if len(rows) else (0, -1)
@@ -127,7 +127,7 @@ def _visit_photo(
     present = np.empty(len(factor))
 
     if visit.passes > 0:
-        _gather_rows(potentials.mean, factor, work.mean)
+        _gather_rows(potentials.weighted_mean, factor, work.mean)
         likelihood = _log_likelihood(x, place, factor, work.mean[: len(factor)], potentials)
         B = _gather_pairs(potentials.B, factor)
         pull = np.dot(B, nu)

@@ -21,6 +21,7 @@ from tagsight.features.classic import COMPONENTS, DESCRIPTOR_LENGTH, FISHER_LENG
 from tagsight.features.described import MAX_REGIONS
 from tagsight.model.settings import (
     MAX_FREE,
+    NOISES,
     STICK_ORDERS,
     STICK_SPANS,
     STICKS,
@@ -74,6 +75,10 @@ TENSORS = {
     "exemplars.sizes": Tensor("int64", ("E",), 0, 2**31),
     "exemplars.bytes": Tensor("uint8", ("Z",)),
 }
+FULL_NOISE_TENSORS = {
+    "inverse_shape": Tensor("float64", ("d", "d")),
+    "summary.square": Tensor("float64", ("d", "d")),
+}
 READOUT_TENSORS = {
     "readout.cue.weights": Tensor("float32", ("D", "K_o")),
     "readout.cue.offset": Tensor("float32", ("K_o",)),
@@ -111,6 +116,22 @@ RELATIONS: dict[str, tuple[str, Callable[[Mapping[str, Array]], bool]]] = {
         lambda t: int(t["exemplars.sizes"].sum()) == len(t["exemplars.bytes"]),
     ),
 }
+
+FULL_NOISE_RELATIONS: dict[str, tuple[str, Callable[[Mapping[str, Array]], bool]]] = {
+    "inverse_shape": ("must be symmetric and positive definite", lambda t: _is_definite(t["inverse_shape"])),
+    "summary.square": (
+        "must be symmetric, with no negative number on its diagonal",
+        lambda t: _is_symmetric(t["summary.square"]) and bool(np.all(np.diag(t["summary.square"]) >= 0)),
+    ),
+}
+
+
+def _is_symmetric(matrix: Array) -> bool:
+    return bool(np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12 * float(np.abs(matrix).max(initial=0.0))))
+
+
+def _is_definite(matrix: Array) -> bool:
+    return _is_symmetric(matrix) and float(np.linalg.eigvalsh(matrix)[0]) > 0
 
 
 class Field(NamedTuple):
@@ -195,6 +216,7 @@ HEADER = {
     "settings.stick_span": choice(*STICK_SPANS),
     "settings.sparsity": optional(number(POSITIVE)),
     "settings.passes": whole(1, 1000),
+    "settings.noise": choice(*NOISES),
     **{f"calibration.objects.{name}": field for name, field in CALIBRATION.items()},
     **{f"calibration.attributes.{name}": field for name, field in CALIBRATION.items()},
     "exemplars": SCORES,
@@ -244,6 +266,10 @@ def _check_header(header: dict[str, Any]) -> str | None:
 def _check_tensors(header: dict[str, Any], tensors: Mapping[str, Array]) -> str | None:
     has_readout, is_classic = header["readout"] is not None, header["features"] == "classic"
     table = TENSORS | (READOUT_TENSORS if has_readout else {}) | (CODEBOOK_TENSORS if is_classic else {})
+    relations = RELATIONS
+    if header["settings"]["noise"] == "full":
+        table |= FULL_NOISE_TENSORS
+        relations = RELATIONS | FULL_NOISE_RELATIONS
     if unknown := sorted(set(tensors) - set(table)):
         return f"it has the unknown tensor {_shorten(unknown[0])}"
     sizes = _list_sizes(header)
@@ -252,7 +278,7 @@ def _check_tensors(header: dict[str, Any], tensors: Mapping[str, Array]) -> str 
             return f"it lacks the tensor {name!r}"
         if fault := _check_tensor(tensors[name], wanted, sizes):
             return f"the tensor {name!r} {fault}"
-    for name, (wanted, holds) in RELATIONS.items():
+    for name, (wanted, holds) in relations.items():
         if not holds(tensors):
             return f"the tensor {name!r} {wanted}"
     return None

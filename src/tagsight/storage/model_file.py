@@ -7,8 +7,8 @@ a sentence that says so; so is one whose content does not fit together (`model_c
 The promise: a tagsight reads the files of its own SCHEMA and of every schema in MIGRATIONS. A change that older files
 cannot be migrated over raises SCHEMA and drops them from MIGRATIONS, and the refusal says to train again.
 
-    schema 8: `fingerprint` and `training.version`
-    schema 7: neither, so the network is not compared with the one of the training
+    schema 8: `fingerprint`, `training.version`, `settings.noise` and, of a full noise covariance, `inverse_shape`
+    schema 7: none of these: the network is not compared with the one of the training, and the noise is isotropic
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from tagsight.features.codebook import Projection
 from tagsight.features.describer import Recipe
 from tagsight.features.views import Views
 from tagsight.model.settings import Factors, Settings
-from tagsight.model.state import Appearance, Globals, Scales, Sparsity, Summary
+from tagsight.model.state import ISOTROPIC, Appearance, Globals, Scales, Sparsity, Summary
 from tagsight.readout.attributes import AttributeReader
 from tagsight.readout.learn import Readout
 from tagsight.readout.regression import Linear
@@ -83,10 +83,10 @@ def _read(path: Path) -> TensorFile:
 
 
 def _migrate_7(header: dict[str, Any]) -> dict[str, Any]:
-    """Schema 7 recorded neither the fingerprint nor the version."""
-    training = header.get("training")
-    versioned = {**training, "version": None} if isinstance(training, dict) else training
-    return {**header, "schema": 8, "fingerprint": None, "training": versioned}
+    """Schema 7 recorded neither the fingerprint nor the version, and knew isotropic noise alone."""
+    records = {"training": {"version": None}, "settings": {"noise": "isotropic"}}
+    complete = {name: {**header[name], **more} for name, more in records.items() if isinstance(header.get(name), dict)}
+    return {**header, **complete, "schema": 8, "fingerprint": None}
 
 
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {7: _migrate_7}
@@ -122,6 +122,7 @@ def _tensors(model: TrainedModel) -> dict[str, Array]:
         "scales": np.array(state.scales),
         "sparsity": np.stack([state.sparsity.mean, state.sparsity.log_mean]),
         "affinity": state.affinity,
+        **({"inverse_shape": state.inverse_shape} if state.inverse_shape.size else {}),
         **{f"summary.{name}": np.asarray(value) for name, value in summary._asdict().items()},
         "exemplars.bytes": np.frombuffer(b"".join(jpegs), np.uint8),
         "exemplars.sizes": np.array([len(jpeg) for jpeg in jpegs], np.int64),
@@ -152,6 +153,7 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
                 Scales(*tensors["scales"].tolist()),
                 Sparsity(tensors["sparsity"][0], tensors["sparsity"][1], 0.0),
                 tensors["affinity"],
+                tensors.get("inverse_shape", ISOTROPIC),
             ),
             Summary._make(float(value) if value.ndim == 0 else value for value in summary),
             Settings(**settings),

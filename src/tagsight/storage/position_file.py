@@ -78,7 +78,7 @@ def _list_globals(state: Globals, prefix: str) -> Tensors:
         f"{prefix}{part}.{name}": np.asarray(value)
         for part in ("appearance", "scales", "sparsity")
         for name, value in getattr(state, part)._asdict().items()
-    } | {f"{prefix}affinity": state.affinity}
+    } | {f"{prefix}{name}": getattr(state, name) for name in ("affinity", "inverse_shape")}
 
 
 def _make_globals(tensors: Tensors, prefix: str) -> Globals:
@@ -90,6 +90,7 @@ def _make_globals(tensors: Tensors, prefix: str) -> Globals:
         Scales(*values("scales", Scales._fields)),
         Sparsity(*values("sparsity", Sparsity._fields)),
         tensors[f"{prefix}affinity"],
+        tensors[f"{prefix}inverse_shape"],
     )
 
 

@@ -1,8 +1,8 @@
 """A shard as a folder: features that can be memory-mapped, the layout beside them, a marker that says all is there.
 
     features.npy           (n, D) the rows of the shard's own photos, in the order of the features they came from
-    layout.safetensors     the arrays of `model.layout.Layout`; rows count in features.npy
-    done.json              written last: schema, sum of squares, SHA-256 of the two files
+    layout.safetensors     the arrays of `model.layout.Layout`; rows count in features.npy; `Shard.square`
+    done.json              written last: schema, SHA-256 of the two files
 
 A folder without `done.json` is what a killed writer left: `has_shard` says no, and saving again replaces it.
 """
@@ -21,9 +21,10 @@ from safetensors.numpy import load, save
 from tagsight.errors import InputError
 from tagsight.files import replace_file, write_atomically
 from tagsight.model.layout import Layout, Shard
-from tagsight.types import Array, Ints
+from tagsight.types import Array, Floats, Ints
 
-SCHEMA = 1
+SCHEMA = 2
+SQUARE = "square"
 FEATURES, LAYOUT, DONE = "features.npy", "layout.safetensors", "done.json"
 CHUNK = 1 << 24  # bytes written or hashed at a time
 
@@ -59,9 +60,10 @@ def save_shard(shard: Shard, folder: Path, *, features: FeatureFile | None = Non
     else:
         folder.mkdir(parents=True, exist_ok=True)
         os.link(features.path, folder / FEATURES)
-    content = save({name: np.ascontiguousarray(a) for name, a in shard.layout._replace(rows=rows)._asdict().items()})
+    arrays = {**shard.layout._replace(rows=rows)._asdict(), SQUARE: np.asarray(shard.square, np.float64)}
+    content = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
     write_atomically(folder / LAYOUT, content)
-    done = {"schema": SCHEMA, "square": shard.square, FEATURES: features.sha256, LAYOUT: sha256(content).hexdigest()}
+    done = {"schema": SCHEMA, FEATURES: features.sha256, LAYOUT: sha256(content).hexdigest()}
     write_atomically(folder / DONE, json.dumps(done).encode())
 
 
@@ -84,13 +86,13 @@ def load_shard(folder: Path, *, mmap: bool = False) -> Shard:
     if not mmap:
         check_shard(folder)
     features: Array = np.load(folder / FEATURES, mmap_mode="r" if mmap else None, allow_pickle=False)
-    return Shard(features, _read_layout(folder, done), done["square"])
+    return Shard(features, *_read_layout(folder, done))
 
 
 def load_shard_into(folder: Path, buffer: Array) -> Shard:
     """As `load_shard`, features in the memory of `buffer`, bytes that hold at least so many."""
     done = _read_done(folder)
-    return Shard(load_features_into(folder / FEATURES, buffer), _read_layout(folder, done), done["square"])
+    return Shard(load_features_into(folder / FEATURES, buffer), *_read_layout(folder, done))
 
 
 def load_features_into(path: Path, buffer: Array) -> Array:
@@ -109,7 +111,7 @@ def load_features_into(path: Path, buffer: Array) -> Array:
 
 def load_layout(folder: Path) -> Layout:
     """The layout of the shard."""
-    return _read_layout(folder, _read_done(folder))
+    return _read_layout(folder, _read_done(folder))[0]
 
 
 def check_shard(folder: Path) -> None:
@@ -158,11 +160,14 @@ def _read_done(folder: Path) -> dict[str, Any]:
     return done
 
 
-def _read_layout(folder: Path, done: dict[str, Any]) -> Layout:
+def _read_layout(folder: Path, done: dict[str, Any]) -> tuple[Layout, float | Floats]:
+    """The layout, and the square."""
     try:
         content = (folder / LAYOUT).read_bytes()
         if sha256(content).hexdigest() != done[LAYOUT]:
             raise InputError(f"{str(folder / LAYOUT)!r} is damaged; remove {str(folder)!r} and run again")
-        return Layout(**load(content))
-    except (OSError, SafetensorError, TypeError) as problem:
+        arrays = load(content)
+        square = arrays.pop(SQUARE)
+        return Layout(**arrays), square if square.ndim else float(square)
+    except (OSError, SafetensorError, TypeError, KeyError) as problem:
         raise InputError(f"{str(folder / LAYOUT)!r} cannot be read: {problem}; run again") from problem

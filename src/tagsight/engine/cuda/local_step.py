@@ -17,6 +17,7 @@ from tagsight.engine.cuda.stick_kernels import prior_logits, settle_sticks
 from tagsight.engine.cuda.summary_kernel import summarise_photos
 from tagsight.engine.cuda.sweep_kernel import sweep_photos
 from tagsight.engine.cuda.transfer import cut, fetch, join, pack
+from tagsight.model.noise import weight_by_shape
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Summary
 from tagsight.types import Array, Floats
@@ -27,7 +28,7 @@ FACTORS, REGIONS = 8, 32  # of a tile: what one warp holds in registers
 class Globe(NamedTuple):
     """The globals on the GPU; see `model.visit.Potentials`."""
 
-    mean: Tensor  # (PARTS, K, D), of the features' type
+    weighted_mean: Tensor  # (PARTS, K, D), of the features' type
     bias: Tensor  # (K,) float32
     B: Tensor  # (K, K) float32
     R: Tensor  # (K, K) float32, rho M
@@ -78,9 +79,9 @@ def visit_all(
 def _visit_chunk(
     chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, passes: int, log_odds: Tensor | None
 ) -> Totals:
-    dense = photos.features.new_zeros((len(globe.mean), len(globe.bias), chunk.n_columns))
+    dense = photos.features.new_zeros((len(globe.weighted_mean), len(globe.bias), chunk.n_columns))
     if passes > 0:
-        projection = project(globe.mean, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_slots])
+        projection = project(globe.weighted_mean, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_slots])
         for before in range(passes):
             if before > 0:
                 count, _ = count_chunk(chunk, photos, posterior, globe, dense)
@@ -153,7 +154,7 @@ def sweep_chunk(
         COUPLED=globe.coupling != 0.0,
         CENTRED=globe.centred,
         KEEP_ODDS=log_odds is not None,
-        PARTS=len(globe.mean),
+        PARTS=len(globe.weighted_mean),
         FACTORS=FACTORS,
         REGIONS=REGIONS,
         num_warps=1,
@@ -186,7 +187,7 @@ def count_chunk(
         chunk.n_columns,
         K,
         COUPLED=globe.coupling != 0.0,
-        PARTS=len(globe.mean),
+        PARTS=len(globe.weighted_mean),
         FACTORS=FACTORS,
         REGIONS=REGIONS,
         num_warps=1,
@@ -245,18 +246,20 @@ def put_globals(state: Globals, settings: Settings, like: Tensor) -> Globe:
 
 def list_globals(state: Globals) -> list[Floats]:
     """What `express_globals` takes."""
-    precision = np.array([1.0 / state.scales.noise])
-    return [state.appearance.mean, state.appearance.var, state.affinity, state.sparsity.mean, precision]
+    mean, var = state.appearance
+    values = [mean, var, state.affinity, state.sparsity.mean, np.array([1.0 / state.scales.noise])]
+    return [*values, weight_by_shape(mean, state.inverse_shape)] if state.inverse_shape.size else values
 
 
 def express_globals(values: Sequence[Tensor], settings: Settings, dtype: torch.dtype) -> Globe:
     """The globals as a step uses them; nothing in it waits for the GPU."""
-    mean, var, M, alpha, precision = values
-    G = mean @ mean.T
+    mean, var, M, alpha, precision, *rest = values
+    weighted = rest[0] if rest else mean
+    G = weighted @ mean.T
     R = settings.affinity * M
     B = R - precision * G
     return Globe(
-        mean=split_parts(mean.float(), dtype),
+        weighted_mean=split_parts(weighted.float(), dtype),
         bias=(-0.5 * precision * (mean.shape[1] * var + G.diagonal())).float(),
         B=B.fill_diagonal_(0.0).float(),
         R=R.float(),

@@ -41,7 +41,7 @@ class Photos(NamedTuple):
     assign_start: Tensor
     stick_start: Tensor  # (I + 1,)
     sequence: Tensor  # (K,) int32, stick sequence of each column
-    square: float  # sum |x_j|^2 of the features as they lie here
+    square: float | Floats  # as in `model.state.Summary`, of the features as they lie here
     most_sticks: int  # of a photo
     n_sticks: Floats  # (S,)
     log_orders: float  # sum over sequences of log T!, the number of their orders
@@ -100,7 +100,7 @@ def upload_photos(shard: Shard, plan: StickPlan, device: torch.device, dtype: to
         assign_start=put(layout.assign_start),
         stick_start=put(np.concatenate([[0], np.cumsum(n_sticks)])),
         sequence=put(plan.sequence, torch.int32),
-        square=sum_squares(features),
+        square=sum_squares(features, full=bool(np.ndim(shard.square))),
         most_sticks=int(n_sticks.max(initial=0)),
         n_sticks=by_sequence.sum(axis=0).astype(np.float64),
         log_orders=float(gammaln(by_sequence + 1.0).sum()),
@@ -152,8 +152,13 @@ def cut_chunks(slot_start: Ints, block: int) -> tuple[Chunk, ...]:
     return tuple(chunks)
 
 
-def sum_squares(features: Tensor) -> float:
-    """sum |x_j|^2."""
+def sum_squares(features: Tensor, *, full: bool = False) -> float | Floats:
+    """sum |x_j|^2, or sum x_j x_j^T (D, D)."""
+    if full:
+        total = torch.zeros(features.shape[1], features.shape[1], dtype=torch.float64, device=features.device)
+        for part in features.split(UPLOAD):
+            total.addmm_(part.double().T, part.double())
+        return total.cpu().numpy()
     parts = [torch.linalg.vector_norm(part, dtype=torch.float64) ** 2 for part in features.split(CHUNK)]
     return float(torch.stack(parts).sum())
 

@@ -1,0 +1,102 @@
+r"""A full noise covariance Sigma = sigma^2 Omega, with tr Omega = D.
+
+Appearances have the same shape, A_k ~ N(0, sigma_A^2 Omega) and q(A_k) = N(phi_k, Phi_k Omega). So Omega drops out of
+the solve for phi, and in coordinates in which Sigma is the identity this is the isotropic model. The prior is
+
+    Sigma ~ IW(nu, nu s I),    nu = STRENGTH D,
+
+which draws Sigma towards an isotropic covariance as strongly as nu regions of such noise would. The scale s is a point
+estimate: the density is highest at s = D / tr Sigma^-1, the harmonic mean of the eigenvalues. It stays above FLOOR
+times the mean square of the features, lest directions without any variance draw it to 0. As a mode, the estimate of
+Sigma is too low by a factor of about N / (N + D + 1).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import multigammaln
+
+from tagsight.model.state import Appearance, Scales, Summary
+from tagsight.types import Floats
+
+STRENGTH = 10.0
+FLOOR = 1e-6
+SMALLEST = 1e-10  # of s, where all features are 0
+
+
+class FullNoise(NamedTuple):
+    """What an update of Sigma changes."""
+
+    appearance: Appearance
+    scales: Scales
+    inverse_shape: Floats  # (D, D) inverse of Omega
+
+
+def weight_by_shape(rows: Floats, inverse_shape: Floats) -> Floats:
+    """(n, D) rows times the inverse of Omega; the rows themselves where Omega = I."""
+    return rows @ inverse_shape if inverse_shape.size else rows
+
+
+def fit_full_noise(summary: Summary, appearance: Appearance, scales: Scales, inverse_shape: Floats) -> FullNoise:
+    r"""Update Sigma and then sigma_A^2, `appearance` being solved with the old ones.
+
+    With g = sigma_A^2 / sigma^2 and f_k = Phi_k / sigma^2, which stay as they are while Sigma moves, the bound has
+
+        -(N + nu + D + 1) / 2 log |Sigma| - 1/2 tr Sigma^-1 (R + phi^T phi / g + nu s I),
+        R = sum_j x_j x_j^T - phi^T S - S^T phi + phi^T C phi,
+
+    since log |Sigma| of p(A) and of the entropy of q(A) cancel. The maximum is the matrix in brackets divided by
+    N + nu + D + 1, with s from the Sigma before. Then g = sum_k (phi_k Sigma^-1 phi_k + D f_k) / (K D).
+    """
+    mean, var = appearance
+    D = mean.shape[1]
+    ratio, widths = scales.appearance / scales.noise, var / scales.noise
+    strength = STRENGTH * D
+    R = sum_residuals(summary, mean) + mean.T @ mean / ratio
+    R += strength * prior_scale(summary, scales.noise, inverse_shape) * np.eye(D)
+    covariance = (R + R.T) / (2.0 * (summary.n_regions + strength + D + 1.0))
+    noise = float(np.trace(covariance)) / D
+    inverse_shape = _invert(covariance / noise)
+    sizes = np.sum(mean * weight_by_shape(mean, inverse_shape), axis=1)
+    ratio = float(np.mean(sizes / (noise * D) + widths))
+    return FullNoise(Appearance(mean, noise * widths), Scales(noise, noise * ratio), inverse_shape)
+
+
+def sum_residuals(summary: Summary, mean: Floats) -> Floats:
+    """(D, D) R: the scatter that the means leave, sum_j E[(x_j - z_j phi)^T (x_j - z_j phi)]."""
+    cross = summary.cross.T @ mean
+    return summary.square - cross - cross.T + mean.T @ summary.pair @ mean
+
+
+def log_determinant(inverse_shape: Floats) -> float:
+    """log |Omega|."""
+    return -float(np.linalg.slogdet(inverse_shape)[1]) if inverse_shape.size else 0.0
+
+
+def log_noise_prior(summary: Summary, noise: float, inverse_shape: Floats) -> float:
+    """log p(Sigma) at the best s."""
+    D = summary.cross.shape[1]
+    strength = STRENGTH * D
+    scale = prior_scale(summary, noise, inverse_shape)
+    constant = 0.5 * strength * D * np.log(0.5 * strength * scale) - float(multigammaln(0.5 * strength, D))
+    log_covariance = D * np.log(noise) + log_determinant(inverse_shape)
+    spread = 0.5 * strength * scale * _sum_inverses(noise, inverse_shape, D)
+    return float(constant - 0.5 * (strength + D + 1.0) * log_covariance - spread)
+
+
+def prior_scale(summary: Summary, noise: float, inverse_shape: Floats) -> float:
+    """s = D / tr Sigma^-1, or FLOOR times the mean square of the features if that is more."""
+    D = summary.cross.shape[1]
+    square = float(np.trace(np.atleast_2d(summary.square))) / (summary.n_regions * D)
+    return max(D / _sum_inverses(noise, inverse_shape, D), FLOOR * square, SMALLEST)
+
+
+def _sum_inverses(noise: float, inverse_shape: Floats, D: int) -> float:
+    """tr Sigma^-1."""
+    return float(np.trace(inverse_shape)) / noise if inverse_shape.size else D / noise
+
+
+def _invert(covariance: Floats) -> Floats:
+    inverse = cho_solve(cho_factor(covariance, lower=True), np.eye(len(covariance)))
+    return (inverse + inverse.T) / 2.0
