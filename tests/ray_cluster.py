@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
+from tagsight.engine.ray.cluster import provide_token
+
 
 @contextmanager
 def open_cluster() -> Iterator[str]:
     """Its address; this process is part of it."""
     ray = import_module("ray")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    provide_token()
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as place:
         ray.init(
             "local", num_cpus=2, include_dashboard=False, object_store_memory=80 * 2**20, _temp_dir=place,

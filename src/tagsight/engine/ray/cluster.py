@@ -3,16 +3,19 @@
 import logging
 import os
 import pickle
+import secrets
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
 from unittest.mock import patch
 
 from tagsight.errors import InputError, TagsightError
+from tagsight.files import can_write
 from tagsight.stopping import POLL, SIGNALS, check_stop
 
 PATIENCE = 10  # seconds in which a cluster must answer
@@ -48,6 +51,8 @@ def join_cluster(address: str | None = None) -> Iterator[None]:
     try:
         if address:
             _knock(address)
+        else:
+            provide_token()
         with _keep_handlers():
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
     except Exception as problem:  # Ray itself raises bare ones, for instance when its own start takes too long
@@ -57,6 +62,13 @@ def join_cluster(address: str | None = None) -> Iterator[None]:
         yield
     finally:
         _leave_cluster()
+
+
+def provide_token() -> None:
+    """Give a cluster that starts on this machine a token of its own where Ray cannot write one to the home folder."""
+    place = Path.home() / ".ray"
+    if not (place / "auth_token").exists() and not can_write(place) and "RAY_AUTH_TOKEN_PATH" not in os.environ:
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 
 def count_processors() -> int:
