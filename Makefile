@@ -55,12 +55,14 @@ endif
 	$(BIN)/python benchmarks/tables.py
 
 results: demo
-	$(BIN)/tagsight bench apascal
-	$(BIN)/tagsight bench apascal --features classic
-	$(BIN)/tagsight bench apascal --table ablations
-	$(BIN)/tagsight bench labelme
-	$(BIN)/tagsight bench labelme --features classic
-	$(BIN)/tagsight bench apascal --table annotation --table segmentation --seeds 1 -o benchmarks/results/quiet
+	for features in deep deep-small classic; do \
+		$(BIN)/tagsight bench apascal --features $$features && $(BIN)/tagsight bench labelme --features $$features || exit; \
+	done
+	for features in deep deep-small; do \
+		$(BIN)/tagsight bench apascal --features $$features --table ablations && \
+		$(BIN)/tagsight bench apascal --features $$features --table annotation --table segmentation --seeds 1 \
+			-o benchmarks/results/quiet || exit; \
+	done
 	$(BIN)/python benchmarks/panels.py --data demo -o docs/images/panels.jpg
 	$(BIN)/python benchmarks/factor_picture.py demo/demo.model -o docs/images/factors.jpg
 	$(BIN)/python benchmarks/results_page.py

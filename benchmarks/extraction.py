@@ -23,6 +23,7 @@ from record import write_result
 from tagsight.features.backbone import Backbone
 from tagsight.features.colour import count_colours
 from tagsight.features.deep import DEFAULTS, describe_regions
+from tagsight.features.describer import NETWORKS
 from tagsight.features.pooling import pool_map, weigh_cells
 from tagsight.types import Array
 
@@ -37,11 +38,12 @@ def main() -> None:
     write_result(
         "extraction",
         {
+            "features": "deep",
             "cores_used": 1,
             "photos": len(photos),
             "regions": 80,
             "maps": DEFAULTS.maps,
-            "sizes": {size: measure(Backbone.builtin(size=size, threads=1), photos) for size in SIZES},
+            "sizes": {size: measure(Backbone.builtin(NETWORKS["deep"], size=size), photos) for size in SIZES},
         },
     )
 

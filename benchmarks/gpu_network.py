@@ -17,6 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tagsight.features.backbone import Backbone
 from tagsight.features.colour import count_colours
 from tagsight.features.deep import DEFAULTS, describe_regions
+from tagsight.features.describer import NETWORKS
 from tagsight.features.prepared import PreparedPhoto, weigh_maps
 from tagsight.features.torch_describer import TorchDescriber
 from tagsight.types import Array
@@ -26,14 +27,18 @@ HEIGHT, WIDTH = 375, 500
 
 
 def measure_network(repeats: int) -> dict[str, Any]:
-    backbone = Backbone.builtin()
+    backbone = Backbone.builtin(NETWORKS["deep"])
     labels = make_grid(HEIGHT, WIDTH)
     pixels = np.random.default_rng(0).integers(0, 256, (4, HEIGHT // 5, WIDTH // 5, 3)).astype(np.uint8)
     pixels = pixels.repeat(5, axis=1).repeat(5, axis=2)
     prepared = [prepare(photo, labels, backbone) for photo in pixels]
     ours = TorchDescriber(backbone, DEFAULTS, GPU, batch=4).describe_batch(prepared)
     theirs = [describe_regions(photo, labels, backbone) for photo in pixels]
-    found: dict[str, Any] = {"regions_per_photo": 80, **differences(np.vstack(ours), np.vstack(theirs))}
+    found: dict[str, Any] = {
+        "features": "deep",
+        "regions_per_photo": 80,
+        **differences(np.vstack(ours), np.vstack(theirs)),
+    }
     found["batches"] = {n: measure_batch(backbone, [prepared[i % 4] for i in range(n)], repeats) for n in BATCHES}
     return found
 

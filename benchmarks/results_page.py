@@ -11,7 +11,8 @@ from tables import insert
 from tagsight.bench.board import Board
 from tagsight.bench.cells import read_cells
 from tagsight.bench.curves import draw_curves
-from tagsight.bench.page import ALL, FEATURES, render_digest, render_page
+from tagsight.bench.page import ALL, render_digest, render_page
+from tagsight.features.describer import FAMILIES
 from tagsight.files import write_atomically
 
 ROOT = Path(__file__).parents[1]
@@ -21,7 +22,7 @@ DOCS = ROOT / "docs"
 def main() -> None:
     cells, quiet = (read_cells(RESULTS / name) for name in ("cells", "quiet"))
     images = DOCS / "images"
-    for features in FEATURES:
+    for features in FAMILIES:
         curves = draw_curves(Board(cells, "apascal", features), ALL)
         if curves is not None:
             write_atomically(images / f"queries-{features}.svg", curves)

@@ -105,7 +105,7 @@ def test_times_stand_beside_the_papers_and_are_of_a_quiet_machine() -> None:
     rows = find_rows(page, "### Time")
     assert rows["ws-mrf-sibp"] == ["12.0", "3.4", "not run", "not run", "80 s an iteration", "200 ms"]
     assert rows["wlda"][-2:] == ["65 s an iteration", ""]
-    assert page.count("### Time") == 1  # of deep features
+    assert page.count("### Time") == 1
 
 
 def test_the_machine_is_told_and_only_pictures_that_are_there_are_shown() -> None:
@@ -114,6 +114,28 @@ def test_the_machine_is_told_and_only_pictures_that_are_there_are_shown() -> Non
     assert "images/queries-deep.svg" in page
     assert "images/queries-classic.svg" not in page
     assert "panels.jpg" not in page
+
+
+def test_only_families_of_features_that_were_measured_have_tables_and_the_default_is_named() -> None:
+    without = make_cell("annotation", "wsvm", annotate(0.4), features="deep-small")
+    page = render_page([without], (), ())
+    assert "## aPascal, deep-small features" in page
+    assert "## aPascal, deep features" not in page
+    assert "## aPascal, classic features" not in page
+    assert "There are no figures of them yet." in page
+    page = render_page([without, make_cell("annotation", "wsvm", annotate(0.5))], (), ())
+    assert find_rows(page, "## aPascal, deep features")["wsvm"][0] == "50.0"
+    assert find_rows(page, "## aPascal, deep-small features")["wsvm"][0] == "40.0"
+    assert "There are no figures of them yet." not in page
+
+
+def test_the_digest_is_of_the_small_network() -> None:
+    cells = [
+        make_cell("annotation", "wsvm", annotate(share), features=f)
+        for f, share in (("deep", 0.5), ("deep-small", 0.4))
+    ]
+    assert "40.0" in render_digest(cells)
+    assert "50.0" not in render_digest(cells)
 
 
 def test_imagenet_stands_beside_the_paper_run_or_not() -> None:

@@ -48,7 +48,7 @@ def test_a_wrong_word_names_the_right_ones() -> None:
         (Request("coco"), "apascal, labelme, imagenet, rendered"),
         (Request("apascal", ("predict",)), "annotation, queries, outlines, segmentation, refined, ablations"),
         (Request("labelme", ("ablations",)), "inductive, transductive, predict"),
-        (Request("apascal", features="sift"), "deep, classic"),
+        (Request("apascal", features="sift"), "deep, deep-small, classic"),
         (Request("apascal", on="train"), "test, validation"),
         (Request("apascal", methods=("wsvn",)), "wsvm, miml"),
         (Request("apascal", methods=("../x:Y",)), "module:Class"),

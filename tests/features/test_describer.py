@@ -11,13 +11,20 @@ from onnx import TensorProto, helper, numpy_helper
 from tagsight.errors import InputError
 from tagsight.features import describer as module
 from tagsight.features.backbone import Backbone
-from tagsight.features.describer import Recipe, open_describer, pin_recipe
+from tagsight.features.describer import NETWORKS, Recipe, open_describer, pin_recipe
 from tagsight.features.efficientnet import build_model
 
-# Of the built-in network and the default settings. A change refuses every model that was trained before it.
-BUILTIN = "4176f539b088e91cf0998cd7f1f291322d68f370edfdc372ced3069be547c2db"
-# Of the graph that GRAPH_REVISION stands for: raise that number when you change this one.
-GRAPH = "2d0c2c784eb490e1aa86dfdc9595a3192aee6882179220086cdf9a116b5dad00"
+# Of the built-in networks and the default settings. A change refuses every model that was trained before it.
+BUILTIN = {
+    "deep": "7f3a3cbe52b199ac7f8cec8abbef0e2619d200ebceaa77ec723a04916903f1b0",
+    "deep-small": "4176f539b088e91cf0998cd7f1f291322d68f370edfdc372ced3069be547c2db",
+}
+LENGTHS = {"deep": 120 + 352 + 1280 + 512, "deep-small": 112 + 320 + 1280 + 512}
+# Of the graphs that GRAPH_REVISION stands for: raise that number when you change these.
+GRAPHS = {
+    "deep": "65ea79ccf95fa2fe6f2712b562157236b6e38b6a9436719fa3c847e494b66422",
+    "deep-small": "2d0c2c784eb490e1aa86dfdc9595a3192aee6882179220086cdf9a116b5dad00",
+}
 
 
 def save_network(path: Path, *, channels: int = 2, gain: float = 1.0) -> Path:
@@ -57,10 +64,13 @@ def test_a_changed_network_is_refused_by_name(tmp_path: Path) -> None:
     assert open_describer(recipe).fingerprint == recipe.fingerprint
 
 
-def test_another_builtin_network_is_refused(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("features", "fingerprint"), [("deep", BUILTIN["deep-small"]), ("deep-small", "0" * 64)])
+def test_another_builtin_network_is_refused(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, features: str, fingerprint: str
+) -> None:
     monkeypatch.setenv("TAGSIGHT_CACHE", str(cache))
     with pytest.raises(InputError, match="the built-in network is not the network that the model was trained with"):
-        open_describer(Recipe("deep", None, "0" * 64))
+        open_describer(Recipe(features, None, fingerprint))
 
 
 def test_a_path_that_no_model_file_can_hold_is_refused(tmp_path: Path) -> None:
@@ -68,26 +78,31 @@ def test_a_path_that_no_model_file_can_hold_is_refused(tmp_path: Path) -> None:
         pin_recipe(Recipe(str(tmp_path / "\udcff.onnx")))
 
 
+@pytest.mark.parametrize("features", NETWORKS)
 def test_fingerprints_do_not_depend_on_machine_or_libraries(
-    cache: Path, weights: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+    cache: Path,
+    weights_by_network: dict[str, dict[str, np.ndarray]],
+    monkeypatch: pytest.MonkeyPatch,
+    features: str,
 ) -> None:
     monkeypatch.setenv("TAGSIGHT_CACHE", str(cache))
-    recipe = pin_recipe(Recipe("deep"))
-    assert (recipe.fingerprint, recipe.length) == (BUILTIN, 2224)
+    recipe = pin_recipe(Recipe(features))
+    assert (recipe.fingerprint, recipe.length) == (BUILTIN[features], LENGTHS[features])
     whole = Backbone.builtin
 
-    def write_anew() -> Backbone:
+    def write_anew(name: str) -> Backbone:
         """The same graph in other bytes, as another version of onnx might write it."""
-        model = onnx.load_model_from_string(whole().path.read_bytes())
+        model = onnx.load_model_from_string(whole(name).path.read_bytes())
         model.producer_version = "99"
         path = cache / "other.onnx"
         path.write_bytes(model.SerializeToString())
-        monkeypatch.setattr("tagsight.features.backbone.cache_builtin", lambda folder: path)
-        return whole()
+        monkeypatch.setattr("tagsight.features.backbone.cache_builtin", lambda name, folder: path)
+        return whole(name)
 
     monkeypatch.setattr(module.Backbone, "builtin", write_anew)
-    assert pin_recipe(Recipe("deep")) == recipe
-    assert hash_graph(build_model(weights)) == GRAPH
+    assert pin_recipe(Recipe(features)) == recipe
+    network = NETWORKS[features]
+    assert hash_graph(build_model(weights_by_network[network], network)) == GRAPHS[features]
 
 
 def hash_graph(model: onnx.ModelProto) -> str:

@@ -6,17 +6,29 @@ import onnxruntime
 import pytest
 
 from tagsight.data.photo import read_photo
-from tagsight.features.efficientnet import MAP_NAMES, build_model, fold_batch_norm
+from tagsight.features.backbone import BUILTIN
+from tagsight.features.efficientnet import MAP_NAMES, VARIANTS, build_model, fold_batch_norm
 
-STAGES = [  # repeats, kernel, stride, expansion, output channels: the table of the EfficientNet-Lite0 release
-    (1, 3, 1, 1, 16),
-    (2, 3, 2, 6, 24),
-    (2, 5, 2, 6, 40),
-    (3, 3, 2, 6, 80),
-    (3, 5, 1, 6, 112),
-    (4, 5, 2, 6, 192),
-    (1, 3, 1, 6, 320),
-]
+STAGES = {  # repeats, kernel, stride, expansion, output channels: the tables of the EfficientNet-Lite release
+    "lite0": [
+        (1, 3, 1, 1, 16),
+        (2, 3, 2, 6, 24),
+        (2, 5, 2, 6, 40),
+        (3, 3, 2, 6, 80),
+        (3, 5, 1, 6, 112),
+        (4, 5, 2, 6, 192),
+        (1, 3, 1, 6, 320),
+    ],
+    "lite2": [
+        (1, 3, 1, 1, 16),
+        (3, 3, 2, 6, 24),
+        (3, 5, 2, 6, 48),
+        (4, 3, 2, 6, 88),
+        (4, 5, 1, 6, 120),
+        (5, 5, 2, 6, 208),
+        (1, 3, 1, 6, 352),
+    ],
+}
 
 
 def convolve_same(x, kernel, *, stride, depthwise):
@@ -34,7 +46,8 @@ def convolve_same(x, kernel, *, stride, depthwise):
 
 
 class Oracle:
-    def __init__(self, weights):
+    def __init__(self, weights, name):
+        self.stages = STAGES[name]
         self.weights = {name: values.astype(np.float64) for name, values in weights.items()}
 
     def layer(self, x, convolution, norm, *, stride=1, depthwise=False, relu6=True):
@@ -48,7 +61,7 @@ class Oracle:
     def run(self, image):
         x = self.layer(image, "_conv_stem", "_bn0", stride=2)
         index, outputs = 0, []
-        for repeats, kernel, stride, expansion, channels in STAGES:
+        for repeats, kernel, stride, expansion, channels in self.stages:
             for repeat in range(repeats):
                 block = f"_blocks.{index}"
                 y = x
@@ -68,43 +81,57 @@ class Oracle:
         return {"s16": outputs[4], "s32": outputs[6], "head": head, "logits": logits}
 
 
+@pytest.fixture(scope="module", params=["lite0", "lite2"])
+def name(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def session(weights):
+def weights(weights_by_network, name):
+    return weights_by_network[name]
+
+
+@pytest.fixture(scope="module")
+def session(weights, name):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(build_model(weights, logits=True).SerializeToString(), options)
+    return onnxruntime.InferenceSession(build_model(weights, name, logits=True).SerializeToString(), options)
+
+
+def test_every_built_in_network_is_tested():
+    assert BUILTIN.keys() == VARIANTS.keys() == STAGES.keys()
 
 
 @pytest.mark.parametrize("shape", [(64, 96), (75, 101), (33, 32)])
-def test_every_output_agrees_with_the_oracle_at_even_and_odd_sizes(session, weights, shape):
+def test_every_output_agrees_with_the_oracle_at_even_and_odd_sizes(session, weights, name, shape):
     image = np.random.default_rng(0).normal(size=(3, *shape)).astype(np.float32)
     names = [*MAP_NAMES, "logits"]
     found = session.run(names, {"image": image[None]})
-    expected = Oracle(weights).run(image.astype(np.float64))
-    for name, values in zip(names, found, strict=True):
-        np.testing.assert_allclose(values[0], expected[name], rtol=1e-3, atol=1e-4, err_msg=name)
+    expected = Oracle(weights, name).run(image.astype(np.float64))
+    for output, values in zip(names, found, strict=True):
+        np.testing.assert_allclose(values[0], expected[output], rtol=1e-3, atol=1e-4, err_msg=output)
 
 
-def test_channels_and_strides_are_the_documented_ones(session):
+def test_channels_and_strides_are_the_documented_ones(session, name):
     s16, s32, head = session.run(list(MAP_NAMES), {"image": np.zeros((1, 3, 96, 160), np.float32)})
-    assert s16.shape == (1, 112, 6, 10)
-    assert s32.shape == (1, 320, 3, 5)
+    assert s16.shape == (1, {"lite0": 112, "lite2": 120}[name], 6, 10)
+    assert s32.shape == (1, {"lite0": 320, "lite2": 352}[name], 3, 5)
     assert head.shape == (1, 1280, 3, 5)
     assert head.min() >= 0
     assert head.max() <= 6
 
 
-def test_folded_batch_norm_is_convolution_then_batch_norm(weights):
+def test_folded_batch_norm_is_convolution_then_batch_norm(weights, name):
     kernel, bias = fold_batch_norm(weights, "_conv_head", "_bn1")
-    x = np.random.default_rng(1).normal(size=(320, 2, 2))
+    x = np.random.default_rng(1).normal(size=(kernel.shape[1], 2, 2))
     folded = np.einsum("oi,iyx->oyx", kernel[:, :, 0, 0], x) + bias[:, None, None]
-    apart = Oracle(weights).layer(x, "_conv_head", "_bn1", relu6=False)
+    apart = Oracle(weights, name).layer(x, "_conv_head", "_bn1", relu6=False)
     np.testing.assert_allclose(folded, apart, rtol=1e-4, atol=1e-5)
 
 
-def test_the_same_weights_build_the_same_bytes_without_a_classifier_unless_asked(weights):
-    model = build_model(weights)
-    assert model.SerializeToString() == build_model(weights).SerializeToString()
+def test_the_same_weights_build_the_same_bytes_without_a_classifier_unless_asked(weights, name):
+    model = build_model(weights, name)
+    assert model.SerializeToString() == build_model(weights, name).SerializeToString()
     assert [output.name for output in model.graph.output] == list(MAP_NAMES)
     assert not any(tensor.name.startswith("_fc") for tensor in model.graph.initializer)
 

@@ -16,7 +16,7 @@ from tagsight.features.cache import FeatureCache
 from tagsight.features.colour import count_colours
 from tagsight.features.deep import DEFAULTS, DeepSettings, MapUse, describe_regions, list_blocks
 from tagsight.features.described import DescribedPhoto, describe_photo
-from tagsight.features.describer import DeepDescriber, Recipe
+from tagsight.features.describer import NETWORKS, DeepDescriber, Recipe
 from tagsight.features.efficientnet import MAP_NAMES, build_model
 from tagsight.features.extract import extract
 from tagsight.features.pooling import pool_map, weigh_cells
@@ -33,8 +33,8 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @pytest.fixture(scope="module")
-def network(weights: dict[str, np.ndarray]) -> TorchNetwork:
-    return TorchNetwork(build_model(weights).SerializeToString(), DEVICE)
+def network(weights_by_network: dict[str, dict[str, np.ndarray]]) -> TorchNetwork:
+    return TorchNetwork(build_model(weights_by_network["lite2"], "lite2").SerializeToString(), DEVICE)
 
 
 def draw_labels(rng: np.random.Generator, shape: tuple[int, int], n: int) -> np.ndarray:
@@ -145,19 +145,22 @@ def photos(tmp_path: Path) -> list[Path]:
     return paths
 
 
+@pytest.mark.parametrize("features", NETWORKS)
 def test_many_photos_are_described_cached_and_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photos: list[Path]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photos: list[Path], features: str
 ):
     pytest.importorskip("higra", reason="photos are cut by higra, which is not installed")
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(gpu_extraction, "WINDOW", 2)
     monkeypatch.setattr(preparation, "AHEAD", 3)
-    backbone = Backbone.builtin()
+    backbone = Backbone.builtin(NETWORKS[features])
     monkeypatch.setattr(
-        gpu_extraction, "open_torch_describer", lambda device: TorchDescriber(backbone, DEFAULTS, DEVICE, batch=1)
+        gpu_extraction,
+        "open_torch_describer",
+        lambda network, device: TorchDescriber(Backbone.builtin(network), DEFAULTS, DEVICE, batch=1),
     )
     first, again = (
-        extract(photos, Recipe("deep"), n_regions=8, n_workers=workers, device="cuda") for workers in (2, 1)
+        extract(photos, Recipe(features), n_regions=8, n_workers=workers, device="cuda") for workers in (2, 1)
     )
     assert first == again
     assert [problem.path for problem in first.problems] == [photos[2]]
@@ -182,5 +185,5 @@ def test_what_is_described_is_not_described_again(
         cache.store(cache.place(path), made)
     describer = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3)
     monkeypatch.setattr(preparation, "prepare_photo", lambda *_, **__: pytest.fail("it was prepared again"))
-    found = list(gpu_extraction.describe_on_gpu(photos, describer, cache, 8, 1))
+    found = list(gpu_extraction.describe_on_gpu(photos, "lite2", describer, cache, 8, 1))
     assert found == [cache.place(path) for path in photos]

@@ -19,8 +19,9 @@ def write_pickles(path, *things):
     return path
 
 
-def test_tensors_hold_the_numbers_that_torch_reads(weights):
+def test_tensors_hold_the_numbers_that_torch_reads(weights_by_network):
     """Expected values printed by torch.load; the stem is stored with strides (1, 32, 288, 96)."""
+    weights = weights_by_network["lite0"]
     assert len(weights) == 296
     assert sum(values.size for values in weights.values()) == 4694073
     np.testing.assert_array_equal(

@@ -14,7 +14,7 @@ from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
 from tagsight.estimator import StackedIBP
 from tagsight.features.codebook import Projection
-from tagsight.features.describer import Recipe
+from tagsight.features.describer import Recipe, open_describer
 from tagsight.features.views import Views
 from tagsight.readout.attributes import AttributeReader
 from tagsight.readout.learn import Readout
@@ -23,6 +23,9 @@ from tagsight.readout.weights import Weights
 from tagsight.storage.model_file import load_model, save_model
 from tagsight.storage.tensor_file import read_tensors, save_tensors
 from tagsight.trained import Exemplar, TrainedModel, Training
+
+# The fingerprint of features by EfficientNet-Lite0, the only built-in network up to schema 8.
+DEEP_SMALL = "4176f539b088e91cf0998cd7f1f291322d68f370edfdc372ced3069be547c2db"
 
 
 def _reader(length: int, classes: int, seed: int) -> Linear:
@@ -132,19 +135,37 @@ def test_an_altered_number_is_noticed(path: Path) -> None:
         load_model(path)
 
 
-def test_a_file_of_the_schema_before_is_read(tmp_path: Path) -> None:
-    """The file was written by the last tagsight of schema 7."""
-    old = load_model(Path(__file__).with_name("schema-7.model"))
+@pytest.mark.parametrize(("schema", "fingerprint", "version"), [(7, None, None), (8, DEEP_SMALL, "0.1.0")])
+def test_a_file_of_an_earlier_schema_is_read(
+    tmp_path: Path, schema: int, fingerprint: str | None, version: str | None
+) -> None:
+    """The files were written by the last tagsight of their schema, when EfficientNet-Lite0 was `deep`."""
+    old = load_model(Path(__file__).with_name(f"schema-{schema}.model"))
     assert old.vocabulary == Vocabulary(("dog", "кот"), ("furry",))
-    assert old.recipe == Recipe("deep", None, None, 8)
-    assert (old.training.n_photos, old.training.version) == (20, None)
+    assert old.recipe == Recipe("deep-small", None, fingerprint, 8)
+    assert (old.training.n_photos, old.training.version) == (20, version)
     save_model(old, tmp_path / "new.model")
     assert_same(load_model(tmp_path / "new.model"), old)
 
 
+def test_the_network_of_an_earlier_model_is_the_one_it_was_trained_with() -> None:
+    """The toy model is of vectors of 8 numbers, which no network gives: the length is left out."""
+    recipe = load_model(Path(__file__).with_name("schema-8.model")).recipe._replace(length=None)
+    assert open_describer(recipe).fingerprint == DEEP_SMALL
+    with pytest.raises(InputError, match="is not the network that the model was trained with"):
+        open_describer(recipe._replace(features="deep"))
+
+
+def test_a_network_of_the_user_keeps_its_path(path: Path) -> None:
+    header, tensors, _ = read_tensors(Path(__file__).with_name("schema-8.model"))
+    assert header is not None
+    save_tensors(path, {**header, "features": "/networks/deep"}, tensors)
+    assert load_model(path).recipe.features == "/networks/deep"
+
+
 def test_a_schema_that_is_no_longer_read_says_so(path: Path) -> None:
     rewrite_header(path, schema=6)
-    with pytest.raises(InputError, match=r"older tagsight \(schema 6, this one reads 8\); train again"):
+    with pytest.raises(InputError, match=r"older tagsight \(schema 6, this one reads 9\); train again"):
         load_model(path)
 
 

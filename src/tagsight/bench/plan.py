@@ -7,6 +7,7 @@ from tagsight.bench.collections import COLLECTIONS
 from tagsight.bench.methods import ABLATIONS, METHODS, Entry, find_entry
 from tagsight.bench.tables import Table
 from tagsight.errors import InputError
+from tagsight.features.describer import FAMILIES
 
 ABLATION = "ablations"  # not a table of its own: ABLATED tables of the ablated methods
 ABLATED = ("annotation", "queries", "segmentation")
@@ -90,7 +91,7 @@ def _check(request: Request) -> None:
     known = (*tables, ABLATION) if set(ABLATED) <= set(tables) else tuple(tables)
     for table in request.tables:
         _check_choice(table, f"table of {request.collection}", known)
-    _check_choice(request.features, "kind of features", ("deep", "classic"))
+    _check_choice(request.features, "kind of features", FAMILIES)
     _check_choice(request.on, "split to judge on", ("test", "validation"))
 
 

@@ -9,6 +9,7 @@ from tagsight.bench.collections import COLLECTIONS
 from tagsight.bench.plan import ABLATION, Request
 from tagsight.bench.run import Places, run_bench
 from tagsight.cli.console import show_progress
+from tagsight.features.describer import FAMILIES
 from tagsight.storage.outputs import check_writable
 
 TABLES = ", ".join([*dict.fromkeys(table for one in COLLECTIONS.values() for table in one.tables), ABLATION])
@@ -29,7 +30,7 @@ def run(
         list[str] | None,
         typer.Option(help="A method, or module:Class; repeat for more; all of the table if none."),
     ] = None,
-    features: Annotated[str, typer.Option(help="deep or classic.")] = "deep",
+    features: Annotated[str, typer.Option(help=f"One of {', '.join(FAMILIES)}.")] = "deep",
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0, 1, ... of each method.")] = 3,
     on: Annotated[
         str, typer.Option(help="test, or validation: a half of the training photos, test untouched.")

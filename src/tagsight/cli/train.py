@@ -20,6 +20,7 @@ from tagsight.cli.arguments import (
 from tagsight.cli.console import complain, list_problems, print_json, show_progress, show_text
 from tagsight.data.readers import open_collection
 from tagsight.data.summary import find_weaknesses
+from tagsight.features.describer import FAMILIES
 from tagsight.fitting import FEWEST_TO_HOLD_OUT
 from tagsight.locks import hold_lock
 from tagsight.memory import read_size
@@ -32,12 +33,14 @@ from tagsight.training import Keeping, TrainOptions
 from tagsight.training import train as train_model
 from tagsight.validation import check_choice
 
+FEATURES_HELP = f"One of {', '.join(FAMILIES)}, or the path of an ONNX backbone."
+
 
 def run(
     collection: CollectionFolder,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")],
     preset: Annotated[str | None, typer.Option(help="The paper's model alone: ws-sibp or ws-mrf-sibp.")] = None,
-    features: Annotated[str, typer.Option(help="deep, classic, or the path of an ONNX backbone.")] = "deep",
+    features: Annotated[str, typer.Option(help=FEATURES_HELP)] = "deep",
     free: Annotated[int, typer.Option(min=0, help="Factors to discover beside the tags.")] = 20,
     coupling: Annotated[
         float | None, typer.Option(min=0.0, help="Strength of the field between neighbours; else 1, or the preset's.")

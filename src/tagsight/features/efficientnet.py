@@ -1,10 +1,10 @@
-"""EfficientNet-Lite0 as a fully convolutional ONNX graph, from a PyTorch state dict.
+"""EfficientNet-Lite as a fully convolutional ONNX graph, from a PyTorch state dict.
 
     image (1, 3, H, W), RGB, (x - 127) / 128
       -> stem: 3x3 convolution, stride 2, 32 channels
-      -> 16 inverted residual blocks: expand 1x1, depthwise k x k, project 1x1 (no activation), skip
-      -> s16: what block 10 gives, 112 channels, stride 16
-      -> s32: what block 15 gives, 320 channels, stride 32
+      -> seven stages of inverted residual blocks: expand 1x1, depthwise k x k, project 1x1 (no activation), skip
+      -> s16: output of the fifth stage, stride 16 (112 channels in Lite0, 120 in Lite2)
+      -> s32: output of the seventh stage, stride 32 (320 channels in Lite0, 352 in Lite2)
       -> head: 1x1 convolution, 1280 channels, stride 32
       -> logits (only on request): spatial mean, then the ImageNet classifier
 
@@ -27,34 +27,36 @@ _OPSET = 13
 _IR_VERSION = 8
 
 
-class _Block(NamedTuple):
-    stride: int
-    skip: bool
+class Variant(NamedTuple):
+    """The sizes that differ between the networks of the family."""
+
+    repeats: tuple[int, ...]  # blocks of each stage; the first has the stage's stride, the others a skip connection
+    channels: dict[str, int]  # of each map
 
 
-_PLAIN, _DOWN, _RESIDUAL = _Block(1, False), _Block(2, False), _Block(1, True)
-_BLOCKS = (
-    _PLAIN,
-    *(_DOWN, _RESIDUAL),
-    *(_DOWN, _RESIDUAL),
-    *(_DOWN, _RESIDUAL, _RESIDUAL),
-    *(_PLAIN, _RESIDUAL, _RESIDUAL),
-    *(_DOWN, _RESIDUAL, _RESIDUAL, _RESIDUAL),
-    _PLAIN,
-)
-_MAP_AFTER_BLOCK = {10: "s16", 15: "s32"}
+VARIANTS = {
+    "lite0": Variant((1, 2, 2, 3, 3, 4, 1), {"s16": 112, "s32": 320, "head": 1280}),
+    "lite2": Variant((1, 3, 3, 4, 4, 5, 1), {"s16": 120, "s32": 352, "head": 1280}),
+}
+_STRIDES = (1, 2, 2, 2, 1, 2, 1)
+_MAP_AFTER_STAGE = {4: "s16", 6: "s32"}
 
 
-def build_model(weights: dict[str, Array], *, logits: bool = False) -> onnx.ModelProto:
-    """The graph above, batch norm folded; outputs MAP_NAMES, and `logits` (1, 1000) on request."""
+def build_model(weights: dict[str, Array], name: str, *, logits: bool = False) -> onnx.ModelProto:
+    """The graph of one of VARIANTS, batch norm folded; outputs MAP_NAMES, and `logits` (1, 1000) on request."""
     graph = _Graph(weights)
     x = graph.convolve("image", "_conv_stem", "_bn0", stride=2)
-    for index, block in enumerate(_BLOCKS):
-        x = _add_block(graph, x, index, block)
+    index = 0
+    for stage, (repeats, stride) in enumerate(zip(VARIANTS[name].repeats, _STRIDES, strict=True)):
+        for repeat in range(repeats):
+            output = _MAP_AFTER_STAGE.get(stage) if repeat == repeats - 1 else None
+            x = _add_block(graph, x, index, stride=stride if repeat == 0 else 1, skip=repeat > 0, output=output)
+            index += 1
     graph.convolve(x, "_conv_head", "_bn1", output="head")
     if logits:
         _add_classifier(graph, "head")
-    return graph.finish([*MAP_NAMES, "logits"] if logits else list(MAP_NAMES))
+    shapes = {output: [1, n, f"{output}_rows", f"{output}_columns"] for output, n in VARIANTS[name].channels.items()}
+    return graph.finish(f"efficientnet_{name}", {**shapes, "logits": [1, 1000]} if logits else shapes)
 
 
 def fold_batch_norm(weights: dict[str, Array], convolution: str, norm: str) -> tuple[Array, Array]:
@@ -70,15 +72,15 @@ def fold_batch_norm(weights: dict[str, Array], convolution: str, norm: str) -> t
     return kernel.astype(np.float32), (shift - gain * mean).astype(np.float32)
 
 
-def _add_block(graph: "_Graph", x: str, index: int, block: _Block) -> str:
+def _add_block(graph: "_Graph", x: str, index: int, *, stride: int, skip: bool, output: str | None) -> str:
     name = f"_blocks.{index}"
     expands = f"{name}._expand_conv.weight" in graph.weights
     y = graph.convolve(x, f"{name}._expand_conv", f"{name}._bn0") if expands else x
-    y = graph.convolve(y, f"{name}._depthwise_conv", f"{name}._bn1", stride=block.stride, depthwise=True)
-    output = _MAP_AFTER_BLOCK.get(index, f"{name}.output")
-    projected = f"{name}.projected" if block.skip else output
+    y = graph.convolve(y, f"{name}._depthwise_conv", f"{name}._bn1", stride=stride, depthwise=True)
+    output = output or f"{name}.output"
+    projected = f"{name}.projected" if skip else output
     y = graph.convolve(y, f"{name}._project_conv", f"{name}._bn2", relu6=False, output=projected)
-    return graph.add("Add", [y, x], output) if block.skip else y
+    return graph.add("Add", [y, x], output) if skip else y
 
 
 def _add_classifier(graph: "_Graph", head: str) -> None:
@@ -132,23 +134,16 @@ class _Graph:
         )
         return self.add("Clip", [linear, self._zero, self._six], output) if relu6 else linear
 
-    def finish(self, outputs: list[str]) -> onnx.ModelProto:
+    def finish(self, name: str, outputs: dict[str, list[int | str]]) -> onnx.ModelProto:
         image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, "height", "width"])
         graph = helper.make_graph(
             self._nodes,
-            "efficientnet_lite0",
+            name,
             [image],
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, _shape(name)) for name in outputs],
+            [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape) for output, shape in outputs.items()],
             self._stored,
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)])
         model.ir_version = _IR_VERSION
         onnx.checker.check_model(model, full_check=True)
         return model
-
-
-def _shape(output: str) -> list[int | str]:
-    channels = {"s16": 112, "s32": 320, "head": 1280}
-    if output == "logits":
-        return [1, 1000]
-    return [1, channels[output], f"{output}_rows", f"{output}_columns"]

@@ -18,7 +18,7 @@ from tagsight.data.collection import Problem
 from tagsight.errors import UnreadablePhotoError
 from tagsight.features.cache import FeatureCache
 from tagsight.features.described import N_REGIONS, DescribedPhoto, describe_photo
-from tagsight.features.describer import Describer, Recipe, open_describer
+from tagsight.features.describer import NETWORKS, Describer, Recipe, open_describer
 from tagsight.stopping import check_stop
 from tagsight.workers import map_in_workers
 
@@ -90,12 +90,20 @@ def extract(
     than the CPU the built-in network runs there; its vectors are kept apart from the CPU's.
     """
     n_workers = n_workers or os.cpu_count() or 1
-    if device != "cpu" and recipe.features == "deep":
+    network = NETWORKS.get(recipe.features)
+    if device != "cpu" and network is not None:
         from tagsight.features.gpu_extraction import describe_on_gpu, open_torch_describer
 
-        describer = open_torch_describer("cuda")
+        describer = open_torch_describer(network, "cuda")
         cache = FeatureCache.open(describer.fingerprint, n_regions)
-        make = partial(describe_on_gpu, describer=describer, cache=cache, n_regions=n_regions, n_workers=n_workers)
+        make = partial(
+            describe_on_gpu,
+            network=network,
+            describer=describer,
+            cache=cache,
+            n_regions=n_regions,
+            n_workers=n_workers,
+        )
     else:
         cache = FeatureCache(FeatureCache.open(open_describer(recipe).fingerprint, n_regions).folder.absolute())
         make = partial(_describe_all, work=_Work(recipe, n_regions, cache), n_workers=n_workers, spread=spread)

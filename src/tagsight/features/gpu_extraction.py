@@ -18,16 +18,16 @@ from tagsight.features.torch_describer import BATCH, TorchDescriber
 WINDOW = 4 * BATCH  # photos that are sorted by size into batches
 
 
-def open_torch_describer(device: str) -> TorchDescriber:
-    """The built-in network on a device of PyTorch's, as by default."""
-    return TorchDescriber(Backbone.builtin(), DEFAULTS, torch.device(device))
+def open_torch_describer(network: str, device: str) -> TorchDescriber:
+    """A built-in network on a device of PyTorch's, with default settings."""
+    return TorchDescriber(Backbone.builtin(network), DEFAULTS, torch.device(device))
 
 
 def describe_on_gpu(
-    photos: Sequence[Path], describer: TorchDescriber, cache: FeatureCache, n_regions: int, n_workers: int
+    photos: Sequence[Path], network: str, describer: TorchDescriber, cache: FeatureCache, n_regions: int, n_workers: int
 ) -> Iterator[Path | Problem]:
     """Where each photo's entry of the cache is, made if it is not there; or what is wrong with the photo."""
-    prepared = prepare_all(photos, cache, n_regions, n_workers)
+    prepared = prepare_all(photos, network, cache, n_regions, n_workers)
     while window := list(islice(prepared, WINDOW)):
         awaiting = [found for found in window if isinstance(found, Awaiting)]
         described = describer.describe([found.photo for found in awaiting])

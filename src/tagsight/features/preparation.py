@@ -28,22 +28,22 @@ class Awaiting(NamedTuple):
 
 
 def prepare_all(
-    photos: Sequence[Path], cache: FeatureCache, n_regions: int, n_workers: int
+    photos: Sequence[Path], network: str, cache: FeatureCache, n_regions: int, n_workers: int
 ) -> Iterator[Awaiting | Path | Problem]:
-    """In the photos' order: what awaits the network, the place of what is described already, or what is wrong."""
+    """In the photos' order: what awaits the `network`, the place of what is described already, or what is wrong."""
     if n_workers == 1 or len(photos) <= FEW:
-        worker = _Worker(cache, n_regions)
+        worker = _Worker(network, cache, n_regions)
         for photo in photos:
             check_stop()
             yield worker.prepare(photo)
         return
-    prepare = partial(_prepare_in_worker, cache, n_regions)
+    prepare = partial(_prepare_in_worker, network, cache, n_regions)
     yield from map_in_workers(prepare, photos, min(n_workers, len(photos)), ahead=AHEAD)
 
 
 class _Worker:
-    def __init__(self, cache: FeatureCache, n_regions: int):
-        self._backbone = Backbone.builtin()
+    def __init__(self, network: str, cache: FeatureCache, n_regions: int):
+        self._backbone = Backbone.builtin(network)
         self._cache = cache
         self._n_regions = n_regions
 
@@ -60,9 +60,9 @@ class _Worker:
 _workers: dict[Path, _Worker] = {}  # by the cache: a worker process opens the network once
 
 
-def _prepare_in_worker(cache: FeatureCache, n_regions: int, photo: Path) -> Awaiting | Path | Problem:
+def _prepare_in_worker(network: str, cache: FeatureCache, n_regions: int, photo: Path) -> Awaiting | Path | Problem:
     """In a worker process."""
     if cache.folder not in _workers:
         cv2.setNumThreads(1)  # every core has a worker of its own
-        _workers[cache.folder] = _Worker(cache, n_regions)
+        _workers[cache.folder] = _Worker(network, cache, n_regions)
     return _workers[cache.folder].prepare(photo)

@@ -7,8 +7,11 @@ a sentence that says so; so is one whose content does not fit together (`model_c
 The promise: a tagsight reads the files of its own SCHEMA and of every schema in MIGRATIONS. A change that older files
 cannot be migrated over raises SCHEMA and drops them from MIGRATIONS, and the refusal says to train again.
 
-    schema 8: `fingerprint`, `training.version`, `settings.noise` and, of a full noise covariance, `inverse_shape`
-    schema 7: none of these: the network is not compared with the one of the training, and the noise is isotropic
+    schema 9: the features `deep` are those of EfficientNet-Lite2
+    schema 8: the features `deep` are those of EfficientNet-Lite0, which are called `deep-small` since; `fingerprint`,
+              `training.version`, `settings.noise` and, of a full noise covariance, `inverse_shape`
+    schema 7: as schema 8, without its fields: the network is not compared with the one of the training, and the noise
+              is isotropic
 """
 
 from collections.abc import Callable
@@ -37,7 +40,7 @@ from tagsight.storage.tensor_file import TensorFile, read_tensors, save_tensors
 from tagsight.trained import Exemplar, TrainedModel, Training
 from tagsight.types import Array
 
-SCHEMA = 8
+SCHEMA = 9
 CODEBOOK = "codebook."
 REMEDY = "train again or take a backup"
 
@@ -66,8 +69,8 @@ def load_model(path: Path) -> TrainedModel:
         )
     if not intact:
         raise InputError(f"{str(path)!r} is damaged or was altered after training; {REMEDY}")
-    if schema in MIGRATIONS:
-        header = MIGRATIONS[schema](header)
+    for older in range(schema, SCHEMA):
+        header = MIGRATIONS[older](header)
     if fault := find_fault(header, tensors):
         raise InputError(f"{str(path)!r} is not a valid model file: {fault}; {REMEDY}")
     return _model(header, tensors)
@@ -89,7 +92,14 @@ def _migrate_7(header: dict[str, Any]) -> dict[str, Any]:
     return {**header, **complete, "schema": 8, "fingerprint": None}
 
 
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {7: _migrate_7}
+def _migrate_8(header: dict[str, Any]) -> dict[str, Any]:
+    """Schema 8 called the features of EfficientNet-Lite0 `deep`."""
+    features = {"features": "deep-small"} if header.get("features") == "deep" else {}
+    return {**header, **features, "schema": 9}
+
+
+# Each raises the schema by one.
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {7: _migrate_7, 8: _migrate_8}
 
 
 def _header(model: TrainedModel) -> dict[str, Any]:
