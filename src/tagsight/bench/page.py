@@ -34,12 +34,11 @@ sees all 2,224 of `deep-small`. On a half of the training photos, 1,024 numbers 
 to 46.9); 512 and 2,224 cost `supervised` 0.5 and 1.4 points of mIoU (throw-away scripts).
 """
 
-DEEP_SMALL = """The features `deep-small` are those of EfficientNet-Lite0. The settings of `tagsight` were chosen with
-them.
+DEEP_SMALL = """`deep-small` are features of EfficientNet-Lite0. The settings of `tagsight` were chosen with them.
 """
 
-NO_DEEP = """The features `deep`, those of EfficientNet-Lite2, became the default after these figures were measured.
-There are no figures of them yet.
+NO_DEEP = """`deep` are features of EfficientNet-Lite2. They became the default after these figures were measured and
+have no tables yet.
 """
 
 PROTOCOLS = """## How it is measured
