@@ -41,6 +41,8 @@ class Posterior:
     alpha: Array  # (S, 2) shape and rate of q(alpha_s)
     M: Array  # (K, K)
     Omega: Array  # (D, D): noise, appearance and q(A_k) have covariances noise Omega, scale Omega, Phi_k Omega
+    exclusive: NDArray[np.bool_]  # (K,) at most one of these is on in a region
+    shrinkage: Array | None  # (K,) r of the appearances' variances noise / r; None: they are `scale`
     full: bool = False  # whether Omega is unknown, with a prior on noise Omega
 
 
@@ -62,6 +64,38 @@ def log_noise_prior(p: Posterior) -> float:
 
     found = minimize_scalar(lambda log_scale: -density(log_scale), bracket=(-5.0, 5.0))
     return density(float(found.x))
+
+
+def appearance_scales(p: Posterior) -> Array:
+    """(K,) variance of each appearance under the prior."""
+    return np.full(len(p.phi), p.scale) if p.shrinkage is None else p.noise / p.shrinkage
+
+
+def expect_pairs(p: Posterior, j: int) -> Array:
+    """(K, K) E[z_jk z_jl]."""
+    K = len(p.phi)
+    value = np.zeros((K, K))
+    for k in range(K):
+        for m in range(K):
+            if k == m:
+                value[k, m] = p.nu[j, k]
+            elif not (p.exclusive[k] and p.exclusive[m]):
+                value[k, m] = p.nu[j, k] * p.nu[j, m]
+    return value
+
+
+def chance_of(p: Posterior, j: int, z: Array) -> float:
+    """q(z_j), the exclusive factors together, every other factor by itself."""
+    chance = 1.0
+    for k in range(len(z)):
+        if not p.exclusive[k]:
+            chance *= p.nu[j, k] if z[k] else 1 - p.nu[j, k]
+    on = [k for k in range(len(z)) if p.exclusive[k] and z[k]]
+    if len(on) > 1:
+        return 0.0
+    if len(on) == 1:
+        return chance * p.nu[j, on[0]]
+    return chance * (1 - sum(p.nu[j, k] for k in range(len(z)) if p.exclusive[k]))
 
 
 def expect_log_v(tau: Array) -> Array:
@@ -123,12 +157,12 @@ def log_weights(p: Posterior, i: int) -> tuple[Array, Array]:
 
 
 def assign_logit(p: Posterior, j: int, k: int) -> float:
-    """The logit that mean field gives nu_jk, all else fixed."""
+    """The logit that mean field gives nu_jk, all else fixed; of an exclusive factor, against none of them on."""
     K, D = p.phi.shape
     on, off = log_weights(p, int(p.photo[j]))
     rest = p.X[j].copy()
     for m in range(K):
-        if m != k:
+        if m != k and not (p.exclusive[m] and p.exclusive[k]):
             rest -= p.nu[j, m] * p.phi[m]
     logit = on[k] - off[k]
     logit -= (D * p.Phi[k] + inner(p, p.phi[k], p.phi[k]) - 2 * inner(p, p.phi[k], rest)) / (2 * p.noise)
@@ -151,10 +185,17 @@ def deviations(p: Posterior, z: Array) -> Array:
 
 
 def sweep(p: Posterior, visits: list[tuple[int, int]]) -> Array:
-    """nu after updating the given (region, factor) one after another."""
+    """nu after updating the given (region, factor) one after another.
+
+    The exclusive factors of a region share one softmax, in which none of them has the log-weight 0.
+    """
     before, p.nu = p.nu, p.nu.copy()
     for j, k in visits:
-        p.nu[j, k] = expit(assign_logit(p, j, k))
+        if p.exclusive[k]:
+            others = [m for m in range(len(p.phi)) if p.exclusive[m] and p.L[p.photo[j], m]]
+            p.nu[j, k] = np.exp(assign_logit(p, j, k) - logsumexp([0.0, *(assign_logit(p, j, m) for m in others)]))
+        else:
+            p.nu[j, k] = expit(assign_logit(p, j, k))
     after, p.nu = p.nu, before
     return after
 
@@ -164,16 +205,20 @@ def bound(p: Posterior) -> dict[str, float]:
     (N, D), K = p.X.shape, len(p.phi)
     residual = 0.0
     for j in range(N):
-        guess = p.nu[j] @ p.phi
+        guess, pairs = p.nu[j] @ p.phi, expect_pairs(p, j)
         residual += inner(p, p.X[j] - guess, p.X[j] - guess)
         for k in range(K):
-            spread = p.nu[j, k] * (1 - p.nu[j, k])
-            residual += spread * inner(p, p.phi[k], p.phi[k]) + p.nu[j, k] * D * p.Phi[k]
+            residual += p.nu[j, k] * D * p.Phi[k]
+            for m in range(K):
+                covariance = pairs[k, m] - p.nu[j, k] * p.nu[j, m]
+                if covariance:
+                    residual += covariance * inner(p, p.phi[k], p.phi[m])
     appearance = 0.0
     log_Omega = float(np.log(np.linalg.det(p.Omega)))
     for k in range(K):
-        appearance -= (D * np.log(2 * np.pi * p.scale) + log_Omega) / 2
-        appearance -= (inner(p, p.phi[k], p.phi[k]) + D * p.Phi[k]) / (2 * p.scale)
+        scale = appearance_scales(p)[k]
+        appearance -= (D * np.log(2 * np.pi * scale) + log_Omega) / 2
+        appearance -= (inner(p, p.phi[k], p.phi[k]) + D * p.Phi[k]) / (2 * scale)
         appearance += (D * np.log(2 * np.pi * np.e * p.Phi[k]) + log_Omega) / 2
     assignments = entropy = 0.0
     logs = [log_weights(p, i) for i in range(len(p.L))]
@@ -183,7 +228,11 @@ def bound(p: Posterior) -> dict[str, float]:
             nu = p.nu[j, k]
             assignments += nu * on[k] + (1 - nu) * off[k]
             if 0 < nu < 1:
-                entropy -= nu * np.log(nu) + (1 - nu) * np.log(1 - nu)
+                entropy -= nu * np.log(nu)
+                entropy -= 0.0 if p.exclusive[k] else (1 - nu) * np.log(1 - nu)
+        none = 1 - p.nu[j, p.exclusive].sum()
+        if p.exclusive.any() and none > 0:
+            entropy -= none * np.log(none)
     sticks = sparsity = 0.0
     for tau, sequences in zip(p.tau, p.sequences, strict=True):
         for (shape, rate), columns in zip(p.alpha, sequences, strict=True):
@@ -220,7 +269,7 @@ def bound(p: Posterior) -> dict[str, float]:
 
 @dataclass
 class States:
-    """Every state of z that the tags allow, and the log of the unnormalised joint at each."""
+    """Every state of z that the tags and the exclusive factors allow; the log of the unnormalised joint at each."""
 
     z: Array  # (states, N, K)
     log_joint: Array  # (states,)
@@ -245,6 +294,9 @@ def enumerate_states(p: Posterior) -> States:
         value = -N / 2 * np.linalg.slogdet(2 * np.pi * p.noise * p.Omega)[1]
         for (j, k), bit in zip(places, bits, strict=True):
             z[j, k] = bit
+        if np.any(z[:, p.exclusive].sum(axis=1) > 1):
+            continue
+        for (j, k), bit in zip(places, bits, strict=True):
             on, off = logs[p.photo[j]]
             value += on[k] if bit else off[k]
         for j in range(N):
@@ -274,8 +326,7 @@ def expect_square(p: Posterior) -> float:
     for j in range(N):
         for bits in product((0, 1), repeat=K):
             z = np.array(bits, float)
-            chance = np.prod(np.where(z == 1, p.nu[j], 1 - p.nu[j]))
-            total += chance * (inner(p, p.X[j] - z @ p.phi, p.X[j] - z @ p.phi) + D * z @ p.Phi)
+            total += chance_of(p, j, z) * (inner(p, p.X[j] - z @ p.phi, p.X[j] - z @ p.phi) + D * z @ p.Phi)
     return float(total)
 
 

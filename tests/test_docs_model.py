@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tagsight import StackedIBP
-from tagsight.model import assignments, sticks, visit
+from tagsight.model import assignments, global_step, sticks, visit
 from tagsight.model.bound import Bound
 from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.settings import STICK_ORDERS, STICK_SPANS, STICKS, Factors, Settings, plan_sticks
@@ -25,6 +25,7 @@ FUNCTIONS = {
     "lay_out": lay_out,
     "update_tau": sticks.update_tau,
     "expect_logs": sticks.expect_logs,
+    "solve_appearance": global_step.solve_appearance,
     "sweep_assignments": assignments.sweep_assignments,
 }
 SIZES = {"I": 3, "N": 12, "D": 5, "K": 7, "E": 9, "S": 3}

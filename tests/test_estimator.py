@@ -5,11 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from tagsight import InputError, StackedIBP
 from tagsight.data.planted import Planted
 from tagsight.presets import PRESETS
+from tagsight.types import Floats
 
 from .conftest import N_ATTRIBUTES, N_FREE, N_OBJECTS
 
@@ -260,6 +262,12 @@ def test_bad_arrays_are_refused_by_name_and_index(small: Planted, what: str, mes
         ({"max_sweeps": 0}, "max_sweeps must be 1 or more, got 0"),
         ({"sparsity": 0.0}, "sparsity must be above 0"),
         ({"seed": -1}, "seed must be 0 or more, got -1"),
+        ({"noise": "x"}, "noise must be one of isotropic, full, got 'x'"),
+        ({"exclusive": 3}, "exclusive must be True or False, got 3"),
+        ({"shrinkage": -1.0}, "shrinkage must lie between 1e-06 and 1e.09, got -1.0"),
+        ({"shrinkage": np.nan}, "shrinkage must lie between 1e-06 and 1e.09, got nan"),
+        ({"shrinkage": 1.0, "attribute_shrinkage": 0.0}, "attribute_shrinkage must lie between"),
+        ({"attribute_shrinkage": 2.0}, "attribute_shrinkage needs a shrinkage for the other factors too"),
         ({"n_free": -1}, "n_objects, n_attributes, n_free must be 0 or more"),
     ],
 )
@@ -290,6 +298,33 @@ def test_every_start_and_stick_option_trains(small: Planted, start: str, sticks:
     model = fitted(small, start=start, sticks=sticks)
     assert len(model.sparsity_) == (3 if sticks == "per-kind" else 1)
     assert model.bound_[-1] > model.bound_[0]
+
+
+def test_exclusive_factors_stay_exclusive_on_new_photos(small: Planted) -> None:
+    model = fitted(small, exclusive=True, shrinkage=2.0, attribute_shrinkage=5.0)
+    assert clone(model).get_params() == model.get_params()
+    assert (model.get_params()["exclusive"], model.get_params()["shrinkage"]) == (True, 2.0)
+    exclusive = np.r_[: model.n_objects, K - N_FREE : K]
+    assert model.assign_[:, exclusive].sum(axis=1).max() <= 1 + 1e-9
+    for transductive in (False, True):
+        unseen = model.infer(small.X[:30], groups=small.groups[:30], transductive=transductive)
+        assert unseen.assign[:, exclusive].sum(axis=1).max() <= 1 + 1e-9
+    several = fitted(small).infer(small.X[:30], groups=small.groups[:30])
+    assert several.assign[:, exclusive].sum(axis=1).max() > 1.1
+
+
+def test_strong_shrinkage_draws_appearances_towards_zero(small: Planted) -> None:
+    def sizes(**choices: float) -> Floats:
+        return np.linalg.norm(fitted(small, **choices).appearance_mean_, axis=1)
+
+    model = fitted(small)
+    attributes = slice(model.n_objects, K - N_FREE)
+    weak, strong, strong_attributes = (
+        sizes(shrinkage=0.1), sizes(shrinkage=1e6), sizes(shrinkage=0.1, attribute_shrinkage=1e6)
+    )  # fmt: skip
+    assert strong.max() < 0.01 * weak.max()
+    assert strong_attributes[attributes].max() < 0.01 * weak.max()
+    assert strong_attributes[: model.n_objects].max() > 0.1 * weak.max()
 
 
 def test_fixed_sparsity_stays(small: Planted) -> None:

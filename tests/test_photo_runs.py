@@ -28,7 +28,14 @@ def flatten(value: Any) -> list[bytes]:
     return [repr(value).encode() if value is None or isinstance(value, str) else np.asarray(value).tobytes()]
 
 
-@pytest.mark.parametrize("options", [FitOptions(n_free=3), FitOptions(n_free=2, readout=False)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        FitOptions(n_free=3),
+        FitOptions(n_free=2, readout=False),
+        FitOptions(n_free=2, readout=False, exclusive=True, shrinkage=2.0, attribute_shrinkage=20.0),
+    ],
+)
 def test_a_budget_does_not_change_a_bit(world: World, options: FitOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of one block of photos: the last of fewer photos, and neither of two thirds of the photos."""
     monkeypatch.setattr(photo_runs, "ALIGN", 64)

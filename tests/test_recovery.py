@@ -39,6 +39,35 @@ def test_planted_factors_are_recovered(seed: int, fields: float) -> None:
     assert f1(unseen.assign[:, :TAGGED] > 0.5, test.assign[:, :TAGGED]) >= 0.9
 
 
+@pytest.mark.parametrize("shrinkage", [None, 2.0])
+@pytest.mark.parametrize("n_free", [0, N_FREE])
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_exclusive_factors_are_recovered(seed: int, n_free: int, shrinkage: float | None) -> None:
+    """One object or free factor per region, attributes beside it."""
+    appearance = draw_appearance(TAGGED + n_free, D, seed=seed)
+    train, test = (
+        draw_planted(
+            appearance, n_free, n_photos=n, n_regions=30, noise=0.5, n_objects=N_OBJECTS, seed=1000 * part + seed
+        )
+        for part, n in ((1, 300), (2, 100))
+    )
+    exclusive = np.r_[:N_OBJECTS, TAGGED : TAGGED + n_free]
+    assert train.assign[:, exclusive].sum(axis=1).max() == 1
+    assert train.assign[:, N_OBJECTS:TAGGED].sum(axis=1).max() > 1
+    model = StackedIBP(
+        N_OBJECTS, N_ATTRIBUTES, n_free, coupling=0.0, affinity=0.0, exclusive=True, shrinkage=shrinkage, seed=seed
+    )
+    model.fit(train.X, train.tags, groups=train.groups, edges=train.edges)
+    assert model.assign_[:, exclusive].sum(axis=1).max() <= 1 + 1e-9
+    assert f1(model.assign_[:, :TAGGED] > 0.5, train.assign[:, :TAGGED]) >= 0.95
+    found = match(model.appearance_mean_[:TAGGED], train.appearance[:TAGGED])
+    assert np.median(found) >= 0.95
+    if n_free == 0:  # without renewal, a free factor may take an object's place
+        assert found.min() >= 0.9
+    unseen = model.infer(test.X, groups=test.groups, edges=test.edges)
+    assert f1(unseen.assign[:, :TAGGED] > 0.5, test.assign[:, :TAGGED]) >= 0.9
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_free_factors_without_a_use_are_reported(seed: int) -> None:
     train = draw(300, seed, part=0)

@@ -55,6 +55,23 @@ def test_kin_have_less_to_say_where_every_region_is_an_object(
     assert (fitted.readout.background > 0) == background
 
 
+def test_the_photo_effect_takes_a_share_of_the_photos_mean_from_its_regions() -> None:
+    """Training, new photos and boxes use one embedding, which a share of 1 centres on the photo."""
+    world = draw_world(60, seed=1)
+    plain, centred = (
+        fit_photos(world.photos, world.tags, FitOptions(n_free=2, readout=False, photo_effect=effect))
+        for effect in (0.0, 0.4)
+    )
+    photos = world.photos[:3]
+    without, with_ = (stack_photos(photos, one.views, one.projection) for one in (plain, centred))
+    means = np.stack([without.X[without.groups == i].mean(axis=0) for i in range(3)])
+    assert_allclose(with_.X, without.X - 0.4 * means[without.groups], atol=1e-6)
+    assert np.abs(means).max() > 0.01
+    sums = centred.learned.summary
+    everything = stack_photos(world.photos, centred.views, centred.projection).X.astype(np.float64)
+    assert_allclose(sums.square, np.sum(everything**2), rtol=1e-5)
+
+
 def test_adjectives_alone_are_learned_without_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 5)
     world = draw_world(60, seed=2)

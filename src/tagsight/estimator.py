@@ -22,12 +22,12 @@ from tagsight.model.photo_sticks import expect_weights
 from tagsight.model.pruning import report_free_usage
 from tagsight.model.settings import (
     MAX_FREE,
-    NOISES,
     STICK_ORDERS,
     STICK_SPANS,
     STICKS,
     Factors,
     Settings,
+    check_settings,
     plan_sticks,
 )
 from tagsight.model.start import STARTS
@@ -76,6 +76,11 @@ class StackedIBP(BaseEstimator):
     noise : {"isotropic", "full"}
         Covariance of what the factors leave unexplained: the same variance in all directions, or any matrix, drawn
         towards the former by a prior as strong as ten regions per dimension.
+    exclusive : bool
+        At most one object or free factor is on in a region; attributes are on beside it.
+    shrinkage, attribute_shrinkage : float or None
+        Strength of the prior that draws appearances towards zero, as a number of regions; None learns it. Attributes
+        have that of the others unless they have their own.
     max_sweeps, tol : int, float
         Stop when the bound's relative change is at most `tol`; a ConvergenceWarning after `max_sweeps`.
     n_batches : int
@@ -120,6 +125,9 @@ class StackedIBP(BaseEstimator):
         start: str = "tags",
         passes: int = 1,
         noise: str = "isotropic",
+        exclusive: bool = False,
+        shrinkage: float | None = None,
+        attribute_shrinkage: float | None = None,
         max_sweeps: int = 200,
         tol: float = 1e-6,
         n_batches: int = 1,
@@ -142,6 +150,9 @@ class StackedIBP(BaseEstimator):
         self.start = start
         self.passes = passes
         self.noise = noise
+        self.exclusive = exclusive
+        self.shrinkage = shrinkage
+        self.attribute_shrinkage = attribute_shrinkage
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.n_batches = n_batches
@@ -253,7 +264,6 @@ class StackedIBP(BaseEstimator):
         check_choice(self.stick_order, "stick_order", STICK_ORDERS)
         check_choice(self.stick_span, "stick_span", STICK_SPANS)
         check_choice(self.start, "start", tuple(STARTS))
-        check_choice(self.noise, "noise", NOISES)
         factors = Factors(self.n_objects, self.n_attributes, self.n_free)
         if min(factors) < 0 or factors.total == 0:
             raise InputError(f"n_objects, n_attributes, n_free must be 0 or more and not all 0, got {tuple(factors)}")
@@ -264,7 +274,7 @@ class StackedIBP(BaseEstimator):
             check_least(getattr(self, name), name, 1)
         if self.sparsity is not None and not self.sparsity > 0:
             raise InputError(f"sparsity must be above 0, or None to learn it, got {self.sparsity!r}")
-        return Settings(
+        settings = Settings(
             factors=factors,
             coupling=float(self.coupling),
             affinity=float(self.affinity),
@@ -276,7 +286,12 @@ class StackedIBP(BaseEstimator):
             sparsity=self.sparsity,
             passes=self.passes,
             noise=self.noise,
+            exclusive=self.exclusive,
+            shrinkage=self.shrinkage,
+            attribute_shrinkage=self.attribute_shrinkage,
         )
+        check_settings(settings)
+        return settings
 
     def _photos(self, X: Array, tags: Array | None, groups: Array | None, factors: Factors) -> tuple[Ints, Array]:
         """The photo of each region, and the tags of each photo."""

@@ -24,7 +24,7 @@ from tagsight.held_out import Comparison, compare_posteriors, compare_readings
 from tagsight.memory import leave_room
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop
-from tagsight.model.settings import NOISES, Factors, Settings
+from tagsight.model.settings import NOISES, Factors, Settings, check_shrinkage
 from tagsight.photo_runs import Chosen, HeldRuns, PhotoRuns, Space, StoredRuns, plan_length
 from tagsight.progress import Report, stay_silent
 from tagsight.readout.learn import Readout, learn_readout
@@ -32,7 +32,7 @@ from tagsight.readout.weights import Weights
 from tagsight.spots import Spots, find_spots, merge_spots
 from tagsight.storage.checkpoint import Checkpoint
 from tagsight.types import Array, Ints
-from tagsight.validation import check_choice
+from tagsight.validation import check_between, check_choice
 
 LENGTH = 256  # of a region's vector after projection
 SAMPLE = 20_000  # regions that views and projection are learned from
@@ -51,6 +51,10 @@ class FitOptions(NamedTuple):
     learn_affinity: bool = True  # False: M stays what the tags say
     centred: bool = False  # see `model.fields`
     noise: str = "isotropic"  # see `model.noise`
+    exclusive: bool = False  # at most one object or free factor is on in a region
+    shrinkage: float | None = None  # of appearances, in regions; see `model.settings.Settings`
+    attribute_shrinkage: float | None = None
+    photo_effect: float = 0.0  # see `trained.embed`
     readout: bool = True  # False: the model's posterior alone
     weights: Weights = Weights()  # of the readers' parts
     device: str = "cpu"  # where the model sweeps; see StackedIBP
@@ -131,6 +135,8 @@ def fit_photos(
     """
     options = options or FitOptions()
     check_choice(options.noise, "noise", NOISES)
+    check_shrinkage(options.shrinkage, options.attribute_shrinkage)
+    check_photo_effect(options)
     with ExitStack() as stack:
         folder = None
         if options.memory is not None:
@@ -138,6 +144,16 @@ def fit_photos(
             folder = checkpoint.work if checkpoint else Path(stack.enter_context(TemporaryDirectory()))
         sizes = np.array([len(photo.features) for photo in photos])
         return _fit_photos(_Lot(photos, sizes, tags), _Desk(options, report, checkpoint, folder))
+
+
+def check_photo_effect(options: FitOptions) -> None:
+    """Raise InputError for a photo effect out of range, or beside region classifiers, which expect unit length."""
+    check_between(options.photo_effect, "photo_effect", 0, 1)
+    if options.photo_effect and options.readout:
+        raise InputError(
+            f"photo_effect {options.photo_effect:g} is for a model without region classifiers: set readout=False "
+            "(--preset of 'tagsight train' does), or leave the photo effect out"
+        )
 
 
 def check_budget(options: FitOptions) -> None:
@@ -177,7 +193,7 @@ def _learn_space(lot: _Lot, options: FitOptions) -> Space:
             options.memory, width * (10 * min(SAMPLE, int(lot.sizes.sum())) + 12 * width), "the sample of regions"
         )
     sample = np.concatenate([photo.features[rng.random(len(photo.features)) < share] for photo in lot.photos])
-    views = learn_views(first.blocks, sample)
+    views = learn_views(first.blocks, sample, photo_effect=options.photo_effect)
     length = min(LENGTH, sample.shape[1])
     return Space(
         views, learn_projection(see_directions(sample, views), length), learn_standard_projection(sample, length)
@@ -240,6 +256,9 @@ def _fit_model(
         options.learn_affinity,
         options.centred,
         noise=options.noise,
+        exclusive=options.exclusive,
+        shrinkage=options.shrinkage,
+        attribute_shrinkage=options.attribute_shrinkage,
     )
     loop = Loop(MAX_SWEEPS, TOL, lambda sweep: desk.report(stage, sweep.number, MAX_SWEEPS))
     lesson = Lesson(D, settings, loop, start_affinity(tags, settings), seed=options.seed)

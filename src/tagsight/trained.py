@@ -178,6 +178,13 @@ def stack_photos(photos: Sequence[DescribedPhoto], views: Views, projection: Pro
 
 
 def embed(features: Array, views: Views, projection: Projection) -> Array:
-    """Projected directions at unit length, float32."""
+    """(R, d) float32 vectors of all regions of one photo: projected directions at unit length, less the photo effect.
+
+    The photo effect is a share c of the photo's mean vector, x_j - c mean_m x_m: what all regions of a photo have in
+    common, such as its light, says little about any of them.
+    """
     vectors = project(see_directions(features, views), projection)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    if views.photo_effect:
+        vectors -= np.float32(views.photo_effect) * vectors.mean(axis=0)
+    return vectors

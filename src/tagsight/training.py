@@ -20,8 +20,8 @@ from tagsight.features.classic import choose_photos, learn_codebook
 from tagsight.features.described import MAX_REGIONS, N_REGIONS
 from tagsight.features.describer import Recipe, pin_recipe
 from tagsight.features.extract import Extraction, Spread, extract
-from tagsight.fitting import FitOptions, check_budget, fit_photos
-from tagsight.model.settings import MAX_FREE, NOISES
+from tagsight.fitting import FitOptions, check_budget, check_photo_effect, fit_photos
+from tagsight.model.settings import MAX_FREE, NOISES, check_shrinkage
 from tagsight.progress import Report, stay_silent
 from tagsight.regions import segment_photo
 from tagsight.stopping import Stop, check_stop
@@ -43,6 +43,10 @@ class TrainOptions(NamedTuple):
     affinity: float = 1.0
     centred: bool = False  # the field within a region; see `model.fields`
     noise: str = "isotropic"  # or "full": a covariance; see `model.noise`
+    exclusive: bool = False  # at most one object or free factor is on in a region
+    shrinkage: float | None = None  # of appearances, in regions; None: learned; see `model.settings.Settings`
+    attribute_shrinkage: float | None = None  # None: as for the others
+    photo_effect: float = 0.0  # share of its photo's mean subtracted from a region's vector; see `trained.embed`
     n_regions: int = N_REGIONS
     seed: int = 0
     n_workers: int | None = None
@@ -61,6 +65,10 @@ class TrainOptions(NamedTuple):
             affinity=self.affinity,
             centred=self.centred,
             noise=self.noise,
+            exclusive=self.exclusive,
+            shrinkage=self.shrinkage,
+            attribute_shrinkage=self.attribute_shrinkage,
+            photo_effect=self.photo_effect,
             readout=self.readout,
             device=self.device,
             seed=self.seed,
@@ -108,6 +116,8 @@ def check_options(options: TrainOptions) -> None:
     check_between(options.affinity, "affinity", 0, MAX_STRENGTH)
     check_between(options.seed, "seed", 0, MAX_SEED)
     check_choice(options.noise, "noise", NOISES)
+    check_shrinkage(options.shrinkage, options.attribute_shrinkage)
+    check_photo_effect(options.fit_options)
     if options.n_workers is not None:
         check_between(options.n_workers, "the number of workers", 1, MAX_WORKERS)
 

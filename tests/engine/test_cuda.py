@@ -16,7 +16,7 @@ from tagsight.model.state import Summary
 from tagsight.model.visit import Visit
 from tests.engine.training import FACTORS as TRAINING_FACTORS
 from tests.engine.training import draw_photos, train
-from tests.model.cases import STICK_CHOICES, Case, Data, draw_case, draw_data
+from tests.model.cases import EXCLUSIVE_CHOICES, STICK_CHOICES, Case, Data, draw_case, draw_data
 from tests.oracles import is_rising
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed (tagsight[torch])")
@@ -63,10 +63,25 @@ def assert_same_steps(case: Case, n_steps: int = 2) -> None:
     assert np.array_equal(ours.local.order, theirs.local.order)
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize(("coupling", "affinity"), [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (3.0, 2.0)])
-def test_steps_are_those_of_the_cpu(coupling: float, affinity: float, centred: bool):
-    assert_same_steps(draw(1, coupling=coupling, affinity=affinity, centred=centred))
+def test_steps_are_those_of_the_cpu(coupling: float, affinity: float, centred: bool, exclusive: bool):
+    assert_same_steps(draw(1, coupling=coupling, affinity=affinity, centred=centred, exclusive=exclusive))
+
+
+@pytest.mark.parametrize("choices", EXCLUSIVE_CHOICES)
+def test_exclusive_and_shrunken_factors_are_those_of_the_cpu(choices: dict[str, Any]):
+    assert_same_steps(draw(20, coupling=0.5, affinity=1.0, passes=2, **choices), n_steps=1)
+
+
+def test_extreme_evidence_of_exclusive_factors_keeps_its_order():
+    case = draw(21, (6,), coupling=0.0, affinity=0.0, exclusive=True)
+    sharp = case.state._replace(scales=case.state.scales._replace(noise=1e-3))
+    ours, theirs = log_odds_of(case._replace(state=sharp))
+    assert np.isfinite(ours).all()
+    assert np.abs(theirs).max() > 1e3
+    assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-2)
 
 
 def test_a_full_noise_covariance_is_that_of_the_cpu():
@@ -98,15 +113,21 @@ def test_summaries_stay_as_they_were_after_later_steps():
         assert np.array_equal(summary.cross, cross)
 
 
-def test_log_odds_are_those_of_the_cpu():
-    case = draw(15, (75, 2), Factors(6, 6, 7))
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_log_odds_are_those_of_the_cpu(exclusive: bool):
+    ours, theirs = log_odds_of(draw(15, (75, 2), Factors(6, 6, 7), exclusive=exclusive))
+    assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-5)
+
+
+def log_odds_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the GPU and of the CPU after one sweep."""
     plan = plan_sticks(case.settings)
     photos = resident.upload_photos(case.shard, plan, DEVICE, torch.float32)
     posterior = resident.upload_posterior(case.local, case.shard.layout, plan, DEVICE)
     ours, theirs = torch.empty_like(posterior.assign), np.empty_like(case.local.assign)
     gpu_step(photos, posterior, case.state, case.settings, 1, ours)
     cpu_step(case.shard, case.local, case.state, case.settings, Visit(passes=1), log_odds=theirs)
-    assert ours.cpu().numpy() == pytest.approx(theirs, rel=1e-5, abs=1e-5)
+    return ours.cpu().numpy(), theirs
 
 
 @pytest.mark.parametrize(("n", "M"), [(1, 3), (37, 300), (16, 256), (0, 5)])
@@ -121,14 +142,19 @@ def test_every_choice_of_sticks_is_that_of_the_cpu(choice: dict[str, Any]):
     assert_same_steps(draw(2, passes=2, **choice), n_steps=1)
 
 
-def test_photos_that_fill_several_tiles():
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_photos_that_fill_several_tiles(exclusive: bool):
     """More factors and more regions of a colour than one tile holds."""
-    assert_same_steps(draw(3, (75, 2), Factors(6, 6, 7)), n_steps=1)
+    assert_same_steps(draw(3, (75, 2), Factors(6, 6, 7), exclusive=exclusive), n_steps=1)
+    if exclusive:  # no attributes, then nothing else
+        assert_same_steps(draw(3, (40,), Factors(20, 0, 15), exclusive=True), n_steps=1)
+        assert_same_steps(draw(3, (40,), Factors(0, 20, 0), exclusive=True), n_steps=1)
 
 
-def test_a_centred_field_raises_the_bound_over_several_tiles():
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_a_centred_field_raises_the_bound_over_several_tiles(exclusive: bool):
     """Tiles of regions then follow one another in another order than on the CPU."""
-    case = draw(17, (75, 2), Factors(6, 6, 7), coupling=0.5, affinity=1.0, centred=True)
+    case = draw(17, (75, 2), Factors(6, 6, 7), coupling=0.5, affinity=1.0, centred=True, exclusive=exclusive)
     batch = on_gpu(case)
     summaries = [batch.summarise(case.state)] + [batch.step(case.state) for _ in range(4)]
     assert is_rising([evaluate_bound(summary, case.state, case.settings).total for summary in summaries], slack=1e-6)

@@ -81,8 +81,11 @@ def test_the_model_is_that_of_this_process(
     assert trained.fit.state.appearance.mean == pytest.approx(mean, abs=1e-6)
 
 
-def test_a_full_noise_covariance_is_that_of_this_process(batches: list[RayBatch], tmp_path: Path):
-    settings = SETTINGS._replace(noise="full")
+@pytest.mark.parametrize("choices", [{}, {"exclusive": True, "shrinkage": 2.0, "attribute_shrinkage": 5.0}])
+def test_a_full_noise_covariance_is_that_of_this_process(
+    batches: list[RayBatch], tmp_path: Path, choices: dict[str, Any]
+):
+    settings = SETTINGS._replace(noise="full", **choices)
 
     def spread(parts: list[ThreadBatch]) -> list[RayBatch]:
         batches.append(RayBatch(parts[0].shard, parts[0].local, settings, tmp_path, 2))

@@ -10,6 +10,7 @@ from tagsight.model.global_step import fit_sparsity
 from tagsight.model.layout import Edges, Layout, Shard, lay_out, spread_assign
 from tagsight.model.local_step import add_squares, local_step
 from tagsight.model.settings import (
+    NOISES,
     STICK_ORDERS,
     STICK_SPANS,
     STICKS,
@@ -41,6 +42,18 @@ FIELD_CHOICES = [
         (5.0, 5.0, False),
         (5.0, 5.0, True),
     ]
+]
+
+
+EXCLUSIVE_CHOICES: list[dict[str, Any]] = [
+    {"exclusive": exclusive, "shrinkage": shrinkage, "attribute_shrinkage": of_attributes, "noise": noise}
+    for exclusive, shrinkage, of_attributes in [
+        (True, None, None),
+        (False, 3.0, None),
+        (True, 3.0, None),
+        (True, 0.5, 12.0),
+    ]
+    for noise in NOISES
 ]
 
 
@@ -112,7 +125,9 @@ def draw_case(seed: int, data: Data | None = None, factors: Factors = FACTORS, *
     held = data.allowed.astype(bool) | plan.spans_all
     sticks = np.where(held[..., None], rng.uniform(0.5, 6.0, (n_photos, K, 2)), 1.0)
     nu = rng.random((len(data.X), K)) * data.allowed[data.groups]
+    nu[:, plan.exclusive] /= 1.0 + nu[:, plan.exclusive].sum(axis=1, keepdims=True)
     M = np.triu(rng.uniform(-1, 1, (K, K)), 1)
+    M[np.ix_(plan.exclusive, plan.exclusive)] = 0.0
     alpha = rng.uniform(1.0, 5.0, (plan.n_sequences, 2))
     state = Globals(
         Appearance(rng.standard_normal((K, D)), rng.uniform(0.05, 0.5, K)),
@@ -188,9 +203,19 @@ def sequences_of(case: Case) -> list[list[list[int]]]:
     ]
 
 
+def shrinkage_of(settings: Settings) -> Floats | None:
+    """r of every factor's appearance."""
+    if settings.shrinkage is None:
+        return None
+    objects, attributes, free = settings.factors
+    of_attributes = settings.attribute_shrinkage or settings.shrinkage
+    return np.array([settings.shrinkage] * objects + [of_attributes] * attributes + [settings.shrinkage] * free)
+
+
 def for_oracle(case: Case) -> Posterior:
     """The same point as the oracles know it."""
     data, state = case.data, case.state
+    objects, attributes, free = case.settings.factors
     edges = [(int(a), int(b), float(w)) for (a, b), w in zip(*data.edges, strict=True)]
     return Posterior(
         X=data.X,
@@ -213,5 +238,9 @@ def for_oracle(case: Case) -> Posterior:
         Omega=np.asarray(
             np.linalg.inv(state.inverse_shape) if state.inverse_shape.size else np.eye(data.X.shape[1]), float
         ),
+        exclusive=np.array(
+            [case.settings.exclusive] * objects + [False] * attributes + [case.settings.exclusive] * free
+        ),
+        shrinkage=shrinkage_of(case.settings),
         full=case.settings.noise == "full",
     )

@@ -9,7 +9,15 @@ from tagsight.model.local_step import local_step
 from tagsight.model.settings import NOISES
 from tagsight.model.visit import Visit
 from tests import oracles
-from tests.model.cases import FIELD_CHOICES, STICK_CHOICES, draw_case, evaluate, for_oracle, summarise
+from tests.model.cases import (
+    EXCLUSIVE_CHOICES,
+    FIELD_CHOICES,
+    STICK_CHOICES,
+    draw_case,
+    evaluate,
+    for_oracle,
+    summarise,
+)
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -28,6 +36,25 @@ def test_the_fields_enter_with_their_strengths(fields: dict[str, Any]):
     assert bound.total == pytest.approx(sum(bound))
     assert (bound.spatial == 0) == (fields["coupling"] == 0)
     assert (bound.affinity == 0) == (fields["affinity"] == 0)
+
+
+@pytest.mark.parametrize("fields", FIELD_CHOICES)
+@pytest.mark.parametrize("choices", EXCLUSIVE_CHOICES)
+def test_every_term_is_the_literal_one_of_exclusive_and_shrunken_factors(
+    choices: dict[str, Any], fields: dict[str, Any]
+):
+    case = draw_case(8, **fields, **choices)
+    assert evaluate(case)._asdict() == pytest.approx(oracles.bound(for_oracle(case)), rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("sticks", STICK_CHOICES)
+def test_every_term_is_the_literal_one_of_exclusive_factors_with_any_sticks(sticks: dict[str, Any]):
+    case = draw_case(9, coupling=0.8, affinity=1.3, exclusive=True, **sticks)
+    assert evaluate(case)._asdict() == pytest.approx(oracles.bound(for_oracle(case)), rel=1e-10, abs=1e-10)
+    local, summary = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=2))
+    told = evaluate_bound(summary, case.state, case.settings)
+    expected = oracles.bound(for_oracle(case._replace(local=local)))
+    assert told._asdict() == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 
 @pytest.mark.parametrize("centred", [False, True])

@@ -76,19 +76,54 @@ def test_an_update_beside_certain_neighbours_is_the_exact_conditional(fields: di
                 assert updated == pytest.approx(oracles.conditional(states, z, j, k), abs=1e-12)
 
 
+@pytest.mark.parametrize("fields", FIELD_CHOICES)
+def test_the_exclusive_factors_of_a_region_get_their_exact_joint_conditional(fields: dict[str, Any]):
+    rng = np.random.default_rng(5)
+    case = draw_tiny(5, **fields, exclusive=True)
+    states = oracles.enumerate_states(for_oracle(case))
+    assert len(states.z) == 6**3  # object, free or none; attribute or not
+    exclusive = np.array([True, False, True])
+    for _ in range(4):
+        z = states.z[rng.integers(len(states.z))]
+        for j in range(3):
+            rest = np.ones(z.shape, bool)
+            rest[j, exclusive] = False
+            same = (states.z == z)[:, rest].all(axis=1)
+            weight = np.exp(states.log_joint[same] - states.log_joint[same].max())
+            expected = weight @ states.z[same][:, j] / weight.sum()
+            updated = dense(sweep_nu(visit_first(case, z, j, 0)))[0]
+            assert updated[exclusive] == pytest.approx(expected[exclusive], abs=1e-12)
+
+
+def test_the_restricted_evidence_is_below_that_of_the_prior_with_its_normaliser():
+    """The normaliser is a probability, of one factor on at most, so to drop it lowers the bound."""
+    case = draw_tiny(6, coupling=0.0, affinity=0.0, exclusive=True)
+    p = for_oracle(case)
+    restricted = oracles.enumerate_states(p)
+    on, off = oracles.log_weights(p, 0)
+    odds = np.exp((on - off)[p.exclusive])
+    log_normaliser = len(p.X) * (off[p.exclusive].sum() + np.log1p(odds.sum()))
+    assert log_normaliser < 0
+    assert z_part(sweep_nu(case, passes=60)) <= restricted.log_sum < restricted.log_sum - log_normaliser
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_bound_of_z_is_below_the_exact_evidence(seed: int, centred: bool):
-    case = draw_tiny(seed, coupling=0.7, affinity=1.0, centred=centred)
+def test_the_bound_of_z_is_below_the_exact_evidence(seed: int, centred: bool, exclusive: bool):
+    case = draw_tiny(seed, coupling=0.7, affinity=1.0, centred=centred, exclusive=exclusive)
     exact = oracles.enumerate_states(for_oracle(case)).log_sum
     assert z_part(case) < exact
     gap = exact - z_part(sweep_nu(case, passes=60))
     assert 0 < gap < exact - z_part(case)
 
 
-def test_the_bound_of_z_is_exact_when_factors_are_orthogonal_and_fields_off():
-    case = draw_tiny(1, coupling=0.0, affinity=0.0)
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_the_bound_of_z_is_exact_when_factors_are_orthogonal_and_fields_off(exclusive: bool):
+    """Exclusive factors need only be orthogonal to the attributes."""
+    case = draw_tiny(1, coupling=0.0, affinity=0.0, exclusive=exclusive)
     mean = np.eye(3, 4) * [[1.5], [0.7], [-1.1]]
+    mean[2, 0] = 0.9 * exclusive
     case = case._replace(state=case.state._replace(appearance=Appearance(mean, KNOWN)))
     states = oracles.enumerate_states(for_oracle(case))
     swept = sweep_nu(case)

@@ -147,9 +147,18 @@ def test_affinity_starts_at_that_of_the_tags_but_where_a_centred_field_learns_it
         assert np.array_equal(start_affinity(tags, settings), expected)
 
 
+def test_exclusive_factors_have_no_affinity_for_each_other():
+    settings = Settings(FACTORS, exclusive=True)
+    tags = (np.random.default_rng(7).random((50, FACTORS.tagged)) < 0.5).astype(np.uint8)
+    summary = summarise(draw_case(5, exclusive=True))
+    for M in (start_affinity(tags, settings), correlate_tagged(summary, settings)):
+        assert np.all(M[: FACTORS.objects, : FACTORS.objects] == 0)
+        assert np.any(M[: FACTORS.objects, FACTORS.objects : FACTORS.tagged] != 0)
+
+
 def test_affinity_is_bounded_and_blind_to_constants_and_free_factors():
     summary = summarise(draw_case(5))
-    M = correlate_tagged(summary, FACTORS)
+    M = correlate_tagged(summary, Settings(FACTORS))
     assert np.all(np.abs(M) <= 1)
     assert pytest.approx(M.T) == M
     assert np.any(M != 0)

@@ -12,6 +12,7 @@ from tagsight.model.global_step import (
     fit_sparsity,
     fix_sparsity,
     global_step,
+    prior_strength,
     solve_appearance,
 )
 from tagsight.model.settings import NOISES
@@ -20,10 +21,11 @@ from tests import oracles
 from tests.model.cases import draw_case, for_oracle, summarise
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("seed", range(3))
-def test_expected_residual_is_that_of_every_z_weighted_by_nu(seed: int, noise: str):
-    case = draw_case(seed, noise=noise)
+def test_expected_residual_is_that_of_every_z_weighted_by_nu(seed: int, noise: str, exclusive: bool):
+    case = draw_case(seed, noise=noise, exclusive=exclusive)
     expected = oracles.expect_square(for_oracle(case))
     summary, appearance = summarise(case), case.state.appearance
     assert expect_residual(summary, appearance, case.state.inverse_shape) == pytest.approx(expected, rel=1e-12)
@@ -40,10 +42,29 @@ def test_appearance_is_where_the_paper_ends_when_it_visits_one_factor_after_anot
         for k in range(K):
             rest = p.X - p.nu @ p.phi + np.outer(p.nu[:, k], p.phi[k])
             p.phi[k] = p.nu[:, k] @ rest / (p.nu[:, k].sum() + ratio)
-    solved = solve_appearance(summarise(case), case.state.scales)
+    solved = solve_appearance(summarise(case), case.state.scales, np.full(K, ratio))
     assert solved.mean == pytest.approx(p.phi, abs=1e-9)
     for k in range(K):
         assert 1 / solved.var[k] == pytest.approx(1 / p.scale + p.nu[:, k].sum() / p.noise)
+
+
+def test_appearances_are_shrunk_as_by_regions_at_zero_that_are_observed():
+    """r_k more regions with factor k alone on and x = 0 do to the solve what the prior does."""
+    case = draw_case(8, shrinkage=3.0, attribute_shrinkage=7.0, exclusive=True)
+    r = prior_strength(case.settings, case.state.scales)
+    assert list(r) == [3.0, 3.0, 3.0, 7.0, 7.0, 3.0, 3.0]
+    p = for_oracle(case)
+    C, S = sum(oracles.expect_pairs(p, j) for j in range(len(p.X))), p.nu.T @ p.X
+    solved = solve_appearance(summarise(case), case.state.scales, r)
+    assert solved.mean == pytest.approx(np.linalg.solve(C + np.diag(r), S), rel=1e-9, abs=1e-12)
+    assert solved.var == pytest.approx(p.noise / (r + p.nu.sum(axis=0)))
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_variances_of_shrunken_appearances_follow_the_noise(noise: str):
+    case = draw_case(9, shrinkage=4.0, noise=noise)
+    stepped = global_step(summarise(case), case.state, case.settings)
+    assert stepped.scales.appearance == pytest.approx(stepped.scales.noise / 4.0)
 
 
 def test_appearance_scale_is_the_mean_square_of_an_entry():

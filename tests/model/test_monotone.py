@@ -12,6 +12,7 @@ from tagsight.model.global_step import (
     fit_noise,
     fit_sparsity,
     global_step,
+    prior_strength,
     solve_appearance,
 )
 from tagsight.model.layout import Shard, split_photos
@@ -19,9 +20,10 @@ from tagsight.model.local_step import add_squares, local_step
 from tagsight.model.noise import fit_full_noise
 from tagsight.model.photo_sticks import update_photo_sticks
 from tagsight.model.settings import Factors
-from tagsight.model.state import Appearance, Local, merge, remove
+from tagsight.model.state import Appearance, Local, Scales, merge, remove
 from tagsight.model.visit import Visit, locate, sum_rows
 from tests.model.cases import (
+    EXCLUSIVE_CHOICES,
     FIELD_CHOICES,
     STICK_CHOICES,
     Case,
@@ -52,23 +54,27 @@ def update_sticks(case: Case) -> Case:
 
 
 def update_appearance(case: Case) -> Case:
-    appearance = solve_appearance(summarise(case), case.state.scales)
+    strength = prior_strength(case.settings, case.state.scales)
+    appearance = solve_appearance(summarise(case), case.state.scales, strength)
     return case._replace(state=case.state._replace(appearance=appearance))
 
 
 def update_noise(case: Case) -> Case:
-    noise = fit_noise(summarise(case), case.state.appearance)
+    strength = prior_strength(case.settings, case.state.scales) if case.settings.shrinkage else None
+    noise = fit_noise(summarise(case), case.state.appearance, strength)
     return case._replace(state=case.state._replace(scales=case.state.scales._replace(noise=noise)))
 
 
 def update_appearance_scale(case: Case) -> Case:
-    scale = fit_appearance_scale(case.state.appearance)
+    scale = fit_appearance_scale(case.state.appearance, case.state.inverse_shape)
     return case._replace(state=case.state._replace(scales=case.state.scales._replace(appearance=scale)))
 
 
 def update_full_noise(case: Case) -> Case:
     summary, (appearance, scales, *_, inverse_shape) = summarise(case), case.state
-    appearance, scales, inverse_shape = fit_full_noise(summary, appearance, scales, inverse_shape)
+    strength = prior_strength(case.settings, scales)
+    appearance, noise, inverse_shape = fit_full_noise(summary, appearance, scales.noise, strength, inverse_shape)
+    scales = Scales(noise, scales.appearance * noise / scales.noise)
     return case._replace(state=case.state._replace(appearance=appearance, scales=scales, inverse_shape=inverse_shape))
 
 
@@ -84,6 +90,13 @@ UPDATES: list[Callable[[Case], Case]] = [
     update_appearance_scale,
     update_sparsity,
 ]
+
+
+def updates_of(case: Case) -> list[Callable[[Case], Case]]:
+    """The updates of the case's settings."""
+    full, learned = case.settings.noise == "full", case.settings.shrinkage is None
+    updates = [update_full_noise if full and update is update_noise else update for update in UPDATES]
+    return updates if learned else [update for update in updates if update is not update_appearance_scale]
 
 
 @pytest.mark.parametrize("update", UPDATES)
@@ -110,8 +123,7 @@ def test_no_update_ever_lowers_the_bound_on_the_way_to_convergence(fields: dict[
 
 @pytest.mark.parametrize("fields", FIELD_CHOICES)
 def test_no_update_lowers_the_bound_with_a_full_noise_covariance(fields: dict[str, Any]):
-    updates = [update_full_noise if update is update_noise else update for update in UPDATES]
-    updates.remove(update_appearance_scale)  # with a full noise it is part of the update before
+    updates = updates_of(draw_case(0, **fields, noise="full"))
     for seed in range(3):
         case = draw_case(seed, **fields, noise="full")
         bounds = [evaluate(case).total]
@@ -121,6 +133,35 @@ def test_no_update_lowers_the_bound_with_a_full_noise_covariance(fields: dict[st
                 bounds.append(evaluate(case).total)
         assert is_rising(bounds)
         assert is_rising(_bounds_of_sweeps(draw_case(seed, **fields, noise="full"), n_batches=3))
+
+
+@pytest.mark.parametrize("choices", EXCLUSIVE_CHOICES)
+def test_each_update_alone_raises_the_bound_of_exclusive_and_shrunken_factors(choices: dict[str, Any]):
+    for seed in range(3):
+        case = draw_case(seed, coupling=1.0, affinity=1.0, centred=seed == 1, **choices)
+        for update in updates_of(case):
+            assert evaluate(update(case)).total > evaluate(case).total, update
+
+
+@pytest.mark.parametrize("fields", FIELD_CHOICES)
+@pytest.mark.parametrize("choices", EXCLUSIVE_CHOICES)
+def test_no_update_lowers_the_bound_of_exclusive_and_shrunken_factors(choices: dict[str, Any], fields: dict[str, Any]):
+    case = draw_case(2, **fields, **choices)
+    bounds = [evaluate(case).total]
+    for _ in range(15):
+        for update in updates_of(case):
+            case = update(case)
+            bounds.append(evaluate(case).total)
+    assert is_rising(bounds)
+    start = draw_case(3, **fields, **choices, passes=2)
+    assert is_rising(_bounds_of_sweeps(start, n_batches=1))
+    assert is_rising(_bounds_of_sweeps(start, n_batches=3))
+
+
+@pytest.mark.parametrize("sticks", STICK_CHOICES)
+def test_sweeps_of_exclusive_factors_never_lower_the_bound(sticks: dict[str, Any]):
+    case = draw_case(4, coupling=1.0, affinity=1.0, exclusive=True, **sticks)
+    assert is_rising(_bounds_of_sweeps(case, n_batches=2))
 
 
 @pytest.mark.parametrize("choices", STICK_CHOICES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tagsight.engine.threads import ThreadBatch
-from tagsight.model.fields import correlate_tags
+from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, Loop, fit
 from tagsight.model.layout import Edges
 from tagsight.model.settings import Settings, plan_sticks
@@ -23,7 +23,7 @@ def train(data: Data, start: str, **choices: Any) -> tuple[Fit, Floats]:
     shard = make_shard(data, plan)
     fill = STARTS[start]([shard], FACTORS, 0)
     batch = ThreadBatch(shard, start_local(shard, fill, np.ones(plan.n_sequences), plan), settings, map)
-    M = correlate_tags(data.allowed[:, : FACTORS.tagged], FACTORS.free)
+    M = start_affinity(data.allowed[:, : FACTORS.tagged], settings)
     result = fit([batch], data.X.shape[1], settings, LOOP, affinity=M, seed=0)
     case = draw_case(0, data, **choices)._replace(local=batch.local, shard=shard)
     return result, dense(case)
@@ -35,12 +35,14 @@ def data() -> Data:
 
 
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("coupling", [0.0, 1.0])
-def test_photos_in_another_order(data: Data, start: str, coupling: float):
+@pytest.mark.parametrize(
+    "choices", [{"coupling": 0.0}, {"coupling": 1.0}, {"coupling": 1.0, "exclusive": True, "shrinkage": 2.0}]
+)
+def test_photos_in_another_order(data: Data, start: str, choices: dict[str, Any]):
     permutation = np.random.default_rng(1).permutation(len(data.allowed))
     other = data._replace(groups=np.argsort(permutation)[data.groups], allowed=data.allowed[permutation])
-    here, nu = train(data, start, coupling=coupling)
-    there, nu_there = train(other, start, coupling=coupling)
+    here, nu = train(data, start, **choices)
+    there, nu_there = train(other, start, **choices)
     assert nu_there == pytest.approx(nu, abs=1e-6)
     assert there.bound == pytest.approx(here.bound, rel=1e-9)
     assert there.state.appearance.mean == pytest.approx(here.state.appearance.mean, abs=1e-6)

@@ -70,7 +70,7 @@ def test_all_variance_is_noise_at_first():
     summary = summarise(case)
     state = first_globals(summary, blank_globals(case.settings, case.data.X.shape[1]), case.settings, M)
     variance = float(np.mean(case.data.X**2))
-    expected = solve_appearance(summary, Scales(variance, variance))
+    expected = solve_appearance(summary, Scales(variance, variance), np.ones(FACTORS.total))
     assert state.appearance.mean == pytest.approx(expected.mean)
     assert state.appearance.var == pytest.approx(expected.var)
     assert state.scales == Scales(fit_noise(summary, expected), fit_appearance_scale(expected))

@@ -41,8 +41,9 @@ def test_a_sweep_is_the_literal_one(choices: dict[str, Any]):
 
 
 @pytest.mark.parametrize("fields", FIELD_CHOICES)
-def test_a_sweep_is_the_literal_one_at_any_strength_of_the_fields(fields: dict[str, Any]):
-    case = draw_case(2, **fields)
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_a_sweep_is_the_literal_one_at_any_strength_of_the_fields(fields: dict[str, Any], exclusive: bool):
+    case = draw_case(2, **fields, exclusive=exclusive)
     swept = oracles.sweep(for_oracle(case), visits_of(case))
     assert dense(sweep_nu(case)) == pytest.approx(swept, abs=1e-12)
 
@@ -92,9 +93,10 @@ def test_a_sweep_updates_the_sticks_after_nu():
             assert new.sticks[i, columns] == pytest.approx(tau, rel=1e-9)
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("centred", [False, True])
-def test_passes_are_sweeps_in_a_row(centred: bool):
-    case = draw_case(5, centred=centred)
+def test_passes_are_sweeps_in_a_row(centred: bool, exclusive: bool):
+    case = draw_case(5, centred=centred, exclusive=exclusive)
     twice, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=2))
     local = case.local
     for _ in range(2):
@@ -122,13 +124,14 @@ def test_single_precision_follows_double(centred: bool):
     assert single.assign == pytest.approx(double.assign, abs=2e-4)
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("centred", [False, True])
-def test_photos_without_regions_or_factors_do_no_harm(centred: bool):
+def test_photos_without_regions_or_factors_do_no_harm(centred: bool, exclusive: bool):
     rng = np.random.default_rng(9)
     data = draw_data(rng, sizes=(3, 0, 2, 0))
     allowed = data.allowed.copy()
     allowed[2] = 0
-    case = draw_case(9, data._replace(allowed=allowed), centred=centred)
+    case = draw_case(9, data._replace(allowed=allowed), centred=centred, exclusive=exclusive)
     nu = dense(sweep_nu(case, passes=2))
     assert np.all(nu[data.groups == 2] == 0)
     assert np.all(np.isfinite(nu))

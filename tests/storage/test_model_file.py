@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,15 +39,15 @@ def model() -> TrainedModel:
     return make_model()
 
 
-def make_model(noise: str = "isotropic") -> TrainedModel:
+def make_model(noise: str = "isotropic", **choices: Any) -> TrainedModel:
     data = draw_planted(draw_appearance(5, 6, seed=0), 2, n_photos=20, n_regions=5, tags_per_photo=2, seed=0)
-    fitted = StackedIBP(2, 1, 2, noise=noise).fit(data.X.astype(np.float32), data.tags, groups=data.groups)
+    fitted = StackedIBP(2, 1, 2, noise=noise, **choices).fit(data.X.astype(np.float32), data.tags, groups=data.groups)
     basis = np.eye(8, 6, dtype=np.float32)
     return TrainedModel(
         Vocabulary(("dog", "кот"), ("furry",)),
         Recipe("deep", None, "0f" * 32, 8),
         40,
-        Views(np.array([5, 8]), np.array([0.7, 1.0]), np.array([0.5, 2.0])),
+        Views(np.array([5, 8]), np.array([0.7, 1.0]), np.array([0.5, 2.0]), 0.25),
         Projection(basis, np.zeros(6, np.float32)),
         fitted._learned,
         Readout(
@@ -113,6 +114,52 @@ def test_a_full_noise_covariance_comes_back_as_it_was(tmp_path: Path) -> None:
         save_tensors(tmp_path / "b.model", header, {**tensors, name: wrong})
         with pytest.raises(InputError, match=rf"'{name}' must be symmetric"):
             load_model(tmp_path / "b.model")
+
+
+def test_exclusive_factors_and_shrinkage_come_back_as_they_were(tmp_path: Path) -> None:
+    model = make_model(exclusive=True, shrinkage=2.5, attribute_shrinkage=20.0)
+    save_model(model, tmp_path / "a.model")
+    settings = load_model(tmp_path / "a.model").learned.settings
+    assert settings == model.learned.settings
+    assert (settings.exclusive, settings.shrinkage, settings.attribute_shrinkage) == (True, 2.5, 20.0)
+
+
+def test_an_earlier_file_without_them_has_the_defaults() -> None:
+    old = load_model(Path(__file__).with_name("schema-8.model"))
+    settings = old.learned.settings
+    assert (settings.exclusive, settings.shrinkage, settings.attribute_shrinkage) == (False, None, None)
+    assert old.views.photo_effect == 0.0
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5, float("nan"), "0.5", None])
+def test_a_wrong_photo_effect_is_refused(path: Path, tmp_path: Path, value: Any) -> None:
+    header, tensors, _ = read_tensors(path)
+    save_tensors(tmp_path / "b.model", {**(header or {}), "photo_effect": value}, tensors)
+    with pytest.raises(InputError, match="'photo_effect' of its header must be a number from 0 to 1"):
+        load_model(tmp_path / "b.model")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("exclusive", 3, "'settings.exclusive' of its header must be true or false, got 3"),
+        ("exclusive", None, "'settings.exclusive' of its header must be true or false, got None"),
+        ("shrinkage", float("nan"), "'settings.shrinkage' of its header must be a number from 1e-06 to 1e"),
+        ("shrinkage", -1.0, "'settings.shrinkage' of its header must be a number from 1e-06 to 1e"),
+        ("shrinkage", 0, "'settings.shrinkage' of its header must be a number from 1e-06 to 1e"),
+        ("shrinkage", "2", "'settings.shrinkage' of its header must be a number from 1e-06 to 1e"),
+        ("attribute_shrinkage", float("inf"), "'settings.attribute_shrinkage' of its header must be a number"),
+        ("attribute_shrinkage", 2.0, "'settings.attribute_shrinkage' and none for the other factors"),
+    ],
+)
+def test_wrong_settings_of_them_are_refused(path: Path, tmp_path: Path, name: str, value: Any, says: str) -> None:
+    header, tensors, _ = read_tensors(path)
+    assert header is not None
+    header["settings"][name] = value
+    save_tensors(tmp_path / "b.model", header, tensors)
+    with pytest.raises(InputError, match=says) as refusal:
+        load_model(tmp_path / "b.model")
+    assert "\n" not in str(refusal.value)
 
 
 def test_the_same_model_is_the_same_bytes(model: TrainedModel, path: Path, tmp_path: Path) -> None:

@@ -63,6 +63,16 @@ def _change_readers(**weights: float) -> Entry:
     return Entry(OURS, {"weights": weights}, joint=True)
 
 
+EXCLUSIVE: dict[str, Any] = {
+    "n_free": 10,
+    "exclusive": True,
+    "noise": "full",
+    "shrinkage": 10.0,
+    "photo_effect": 0.6,
+    "coupling": 0.0,
+}
+"""One object or background type per region; chosen on folds of training photos."""
+
 MODEL_ABLATIONS: dict[str, Entry] = {
     "no-spatial-field": _change_model(coupling=0.0),
     "no-region-field": _change_model(affinity=0.0),
@@ -71,8 +81,16 @@ MODEL_ABLATIONS: dict[str, Entry] = {
     "no-free-factors": _change_model(n_free=0),
     "5-free-factors": _change_model(n_free=5),
     "50-free-factors": _change_model(n_free=50),
+    "full-noise": _change_model(noise="full"),
+    "exclusive": _change_model(**EXCLUSIVE),
+    "exclusive-isotropic": _change_model(**{**EXCLUSIVE, "noise": "isotropic"}),
+    "exclusive-no-photo-effect": _change_model(**{**EXCLUSIVE, "photo_effect": 0.0}),
+    "exclusive-spatial-field": _change_model(**{**EXCLUSIVE, "coupling": 0.4}),
 }
-"""The paper's model with one thing changed; a plain field has strengths of its own."""
+"""The paper's model with one thing changed; a plain field has strengths of its own.
+
+`exclusive` changes several things at once (EXCLUSIVE); the rows after it change one of them back.
+"""
 
 NO_FIELDS = {"coupling": 0.0, "affinity": 0.0}
 

@@ -55,6 +55,25 @@ def run(
             help="Reward tags for sharing regions of a photo, not for being on more; else as the preset does.",
         ),
     ] = None,
+    noise: Annotated[str, typer.Option(help="Covariance of the model's noise: isotropic or full.")] = "isotropic",
+    photo_effect: Annotated[
+        float,
+        typer.Option(help="Share of a photo's mean vector to subtract from its regions, 0 to 1; with --preset only."),
+    ] = 0.0,
+    exclusive: Annotated[
+        bool,
+        typer.Option(
+            "--exclusive/--no-exclusive",
+            help="Allow at most one object or free factor in a region; attributes beside it.",
+        ),
+    ] = False,
+    shrinkage: Annotated[
+        float | None,
+        typer.Option(help="Strength of the prior that draws appearances towards zero, in regions. Learned by default."),
+    ] = None,
+    attribute_shrinkage: Annotated[
+        float | None, typer.Option(help="The same for attributes. Equal to --shrinkage by default.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
     device: Annotated[str, typer.Option(help="Where to describe and learn: cpu, cuda or cuda-bf16.")] = "cpu",
@@ -77,7 +96,14 @@ def run(
     options = TrainOptions(
         features, free, n_regions=regions, seed=seed, n_workers=workers, device=device, engine=engine, address=address
     )
-    options = options._replace(memory=read_size(memory) if memory else None)
+    options = options._replace(
+        memory=read_size(memory) if memory else None,
+        noise=noise,
+        photo_effect=photo_effect,
+        exclusive=exclusive,
+        shrinkage=shrinkage,
+        attribute_shrinkage=attribute_shrinkage,
+    )
     if preset is not None:
         check_choice(preset, "preset", tuple(PRESETS))
         options = options._replace(**PRESETS[preset], readout=False)

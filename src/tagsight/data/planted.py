@@ -27,12 +27,14 @@ def draw_planted(
     noise: float = 1.0,
     sparsity: float = 4.0,
     tags_per_photo: float = 4.0,
+    n_objects: int | None = None,
     seed: int,
 ) -> Planted:
     """Draw photos of `n_regions` regions in a chain of neighbours from factors `appearance` (K, D).
 
     The last `n_free` factors need no tag. Of the others each photo has about `tags_per_photo`. Sticks run over
     the photo's factors in a random order, v ~ Beta(sparsity, 1); a tag is given if its factor came up in a region.
+    With `n_objects`, at most one of the first `n_objects` factors and the free ones is on in a region.
     """
     rng = np.random.default_rng(seed)
     K, D = appearance.shape
@@ -45,11 +47,22 @@ def draw_planted(
         weight[i, columns] = np.cumprod(rng.beta(sparsity, 1.0, len(columns)))
     groups = np.repeat(np.arange(n_photos), n_regions)
     assign = rng.random((len(groups), K)) < weight[groups]
+    if n_objects is not None:
+        exclusive = np.r_[:n_objects, tagged:K]
+        assign[:, exclusive] = _draw_one(weight[groups][:, exclusive], rng)
     X = assign @ appearance + noise * rng.standard_normal((len(groups), D))
     tags = np.zeros((n_photos, tagged), np.uint8)
     np.maximum.at(tags, groups, assign[:, :tagged].astype(np.uint8))
     first = np.flatnonzero(groups[1:] == groups[:-1])
     return Planted(X, tags, groups, np.stack([first, first + 1], axis=1), assign, appearance)
+
+
+def _draw_one(weight: Floats, rng: np.random.Generator) -> Array:
+    """(N, K) rows with one True at most: independent Bernoulli draws, given that no two came up."""
+    odds = weight / (1.0 - weight)
+    upper = np.cumsum(odds / (1.0 + odds.sum(axis=1, keepdims=True)), axis=1)
+    place = rng.random((len(weight), 1))
+    return (place < upper) & (place >= np.hstack([np.zeros((len(weight), 1)), upper[:, :-1]]))
 
 
 def draw_appearance(K: int, D: int, *, scale: float = 1.0, seed: int) -> Floats:

@@ -30,9 +30,12 @@ class Views(NamedTuple):
     ends: Ints  # (B,) where each block ends
     directions: Floats  # (B,) w
     strengths: Floats  # (B,) v / s
+    photo_effect: float = (
+        0.0  # share of its photo's mean that is subtracted from a region's vector; see `trained.embed`
+    )
 
 
-def learn_views(blocks: tuple[Block, ...], sample: Array) -> Views:
+def learn_views(blocks: tuple[Block, ...], sample: Array, *, photo_effect: float = 0.0) -> Views:
     """Views of vectors made of `blocks` (none: one); spreads from a sample (n, D) of training regions."""
     blocks = blocks or (Block(sample.shape[1], 1.0, 1.0),)
     ends = np.cumsum([block.length for block in blocks])
@@ -41,6 +44,7 @@ def learn_views(blocks: tuple[Block, ...], sample: Array) -> Views:
         ends,
         np.array([block.direction_weight for block in blocks]),
         np.array([block.strength_weight for block in blocks]) / spread,
+        photo_effect,
     )
 
 

@@ -9,6 +9,11 @@ With G = phi phi^T and P = phi X^T, the likelihood of a region is quadratic in i
 less the toll rho sum_l M_kl n_l / N_i where the field within regions is centred. A sweep never touches the features.
 nu is (K_i, N_i): the regions of one colour class lie side by side and have no edge between them, so updating them
 together is still coordinate ascent.
+
+Where objects and free factors are exclusive, at most one of them is on in a region. They are the first E rows of nu and
+are updated together: with eta_k the right-hand side above, in which they do not meet each other,
+
+    nu_jk = exp(eta_kj) / (1 + sum_{l < E} exp(eta_lj)).
 """
 
 import math
@@ -18,10 +23,12 @@ import numpy as np
 
 from tagsight.kernels import kernel
 from tagsight.model.fields import spatial_message
+from tagsight.numerics import log_add
 from tagsight.types import Array, Ints
 
 CERTAIN = 40.0  # |logit| beyond which nu is 0 or 1 to double precision
 STILL = 4.0  # a move of so many units of rounding is not made
+SMALLEST_REST = 1e-300  # of the weight of all but the largest, relative to it, before its logarithm loses digits
 ENTROPY_FLUSH = 64  # 1 + exp(-|eta|) <= 2, so a float32 product of 64 of them cannot overflow
 
 
@@ -50,11 +57,20 @@ class Swept(NamedTuple):
 
 @kernel(fastmath={"reassoc", "contract", "arcp", "nsz"})
 def sweep_assignments(
-    nu: Array, unary: Array, pull: Array, B: Array, crowd: Crowd, graph: Neighbours, coupling: float, last: bool
+    nu: Array,
+    unary: Array,
+    pull: Array,
+    B: Array,
+    crowd: Crowd,
+    graph: Neighbours,
+    coupling: float,
+    n_exclusive: int,
+    last: bool,
 ) -> Swept:
     """Update every nu once, in place, and turn `unary` into the log-odds they were updated to.
 
-    `pull` is B nu and stays so, unless no sweep follows this `last` one.
+    `pull` is B nu and stays so, unless no sweep follows this `last` one. The first `n_exclusive` factors exclude each
+    other; B is 0 between them.
 
     A factor that moves in no region leaves `pull` alone: near convergence a sweep is little more than logits.
     The entropy of Bern(nu) with eta = logit nu is log(1 + e) + |eta| e / (1 + e), e = exp(-|eta|).
@@ -64,6 +80,7 @@ def sweep_assignments(
     message = np.zeros((N, K), nu.dtype)
     delta = np.empty(N, nu.dtype)
     partition = np.ones(N, nu.dtype)
+    target = np.empty((n_exclusive, N), nu.dtype)
     one, still = nu.dtype.type(1), nu.dtype.type(STILL * np.finfo(nu.dtype).eps)
     strength = one * coupling
     entropy = 0.0
@@ -74,7 +91,26 @@ def sweep_assignments(
             for j in range(a, b):
                 e0, e1 = graph.start[j], graph.start[j + 1]
                 spatial_message(by_region, graph.region[e0:e1], graph.weight[e0:e1], message[j])
-        for k in range(K):
+        if n_exclusive > 0:
+            for k in range(n_exclusive):
+                base = crowd.toll[k]
+                for j in range(a, b):
+                    unary[k, j] += pull[k, j] - base + strength * message[j, k]
+            entropy += _share_regions(unary, a, b, n_exclusive, target)
+            for k in range(n_exclusive):
+                moved = one * 0
+                for j in range(a, b):
+                    delta[j] = target[k, j] - nu[k, j]
+                    moved = max(moved, abs(delta[j]))
+                if moved > still:
+                    change = max(change, moved)
+                    for j in range(a, b):
+                        nu[k, j] += delta[j]
+                        by_region[j, k] = nu[k, j]
+                    _push(B[k], delta, a, b, n_exclusive, pull)
+                    if len(crowd.fare):
+                        _raise_toll(crowd, k, delta, a, b)
+        for k in range(n_exclusive, K):
             moved = one * 0
             base = crowd.toll[k]
             for j in range(a, b):
@@ -105,6 +141,47 @@ def sweep_assignments(
     return Swept(entropy, change)
 
 
+@kernel()
+def _share_regions(eta: Array, a: int, b: int, E: int, target: Array) -> float:
+    """Fill `target` (E, N) with the nu of exclusive factors for regions a..b-1; return the entropy of their q(z).
+
+    `eta` holds log-odds against no factor on, and is turned into those against everything else:
+    logit nu_k = eta_k - log(1 + sum_{l != k} exp(eta_l)). The entropy is log(1 + sum_l exp(eta_l)) - sum_k nu_k eta_k.
+    Both are computed relative to the largest log-odds, and without it where it would swallow the others.
+    """
+    entropy = 0.0
+    for j in range(a, b):
+        highest, largest, rest = 0.0, -1, 0.0  # of all factors and of none, whose log-odds are 0
+        for k in range(E):
+            if eta[k, j] > highest:
+                rest = (rest + 1.0) * math.exp(highest - eta[k, j])
+                highest, largest = eta[k, j], k
+            else:
+                rest += math.exp(eta[k, j] - highest)
+        log_rest = highest + math.log(rest) if rest > SMALLEST_REST else _sum_others(eta, j, E, largest)
+        entropy += math.log1p(rest) + highest * math.exp(-highest) / (1.0 + rest)
+        for k in range(E):
+            lag = eta[k, j] - highest
+            share = math.exp(lag)
+            target[k, j] = share / (1.0 + rest)
+            entropy -= share / (1.0 + rest) * lag
+            if k == largest:
+                eta[k, j] -= log_rest
+            else:
+                eta[k, j] = lag - math.log(1.0 + rest - share)
+    return entropy
+
+
+@kernel()
+def _sum_others(eta: Array, j: int, E: int, largest: int) -> float:
+    """log(1 + sum_{l != largest} exp(eta_lj))."""
+    total = 0.0
+    for k in range(E):
+        if k != largest:
+            total = log_add(total, eta[k, j])
+    return total
+
+
 @kernel(fastmath={"reassoc", "contract"})
 def _push(B_k: Array, delta: Array, a: int, b: int, first: int, pull: Array) -> None:
     """pull_lj += B_kl delta_j for l >= first; four at a time, so that delta is loaded once for four."""
@@ -132,10 +209,19 @@ def _raise_toll(crowd: Crowd, k: int, delta: Array, a: int, b: int) -> None:
 
 
 @kernel()
-def assign_entropy(nu: Array) -> float:
-    """Entropy of q(z) for any nu; 0 log 0 = 0."""
+def assign_entropy(nu: Array, n_exclusive: int) -> float:
+    """Entropy of q(z) for any nu (K_i, N_i), whose first rows exclude each other; 0 log 0 = 0."""
     total = 0.0
-    for value in nu.flat:
+    for value in nu[n_exclusive:].flat:
         if 0.0 < value < 1.0:
             total -= value * math.log(value) + (1.0 - value) * math.log(1.0 - value)
+    if n_exclusive > 0:
+        for j in range(nu.shape[1]):
+            none = 1.0
+            for k in range(n_exclusive):
+                none -= nu[k, j]
+                if nu[k, j] > 0.0:
+                    total -= nu[k, j] * math.log(nu[k, j])
+            if none > 0.0:
+                total -= none * math.log(none)
     return total

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.model.fields import affinity_energy
-from tagsight.model.global_step import expect_residual
+from tagsight.model.global_step import expect_residual, prior_strength
 from tagsight.model.noise import log_determinant, log_noise_prior, weight_by_shape
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Summary
@@ -39,19 +39,20 @@ class Bound(NamedTuple):
 def evaluate_bound(summary: Summary, state: Globals, settings: Settings) -> Bound:
     """The bound at the local posterior that `summary` describes and the globals `state`."""
     mean, var = state.appearance
-    K, D = mean.shape
-    noise, scale = state.scales
+    D = mean.shape[1]
+    noise = state.scales.noise
+    strength = prior_strength(settings, state.scales)
     sparsity = state.sparsity
     n_values = summary.n_regions * D
     full = settings.noise == "full"
     residual = expect_residual(summary, state.appearance, state.inverse_shape)
     log_noise = D * np.log(noise) + log_determinant(state.inverse_shape)
-    size = np.sum(mean * weight_by_shape(mean, state.inverse_shape)) + D * np.sum(var)
+    size = np.sum(mean * weight_by_shape(mean, state.inverse_shape), axis=1) + D * var
     log_v = sparsity.log_mean * summary.n_sticks + (sparsity.mean - 1.0) * summary.log_sticks
     return Bound(
         likelihood=-0.5 * float(n_values * LOG_2PI + summary.n_regions * log_noise + residual / noise),
         noise=log_noise_prior(summary, noise, state.inverse_shape) if full else 0.0,
-        appearance=0.5 * float(D * (np.sum(np.log(var)) + K - K * np.log(scale)) - size / scale),
+        appearance=0.5 * float(D * np.sum(np.log(var * strength / noise) + 1.0) - strength @ size / noise),
         assignments=summary.log_prior,
         assign_entropy=summary.assign_entropy,
         sticks=float(np.sum(log_v)) + summary.stick_entropy,

@@ -16,7 +16,7 @@ log-odds eta instead, which is unbounded and is not the mean-field message of it
 import numpy as np
 
 from tagsight.kernels import kernel
-from tagsight.model.settings import Factors, Settings
+from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Summary
 from tagsight.types import Array, Floats, Ints
 
@@ -68,15 +68,23 @@ def correlate(count: Floats, pair: Floats, n_samples: float) -> Floats:
     return np.clip(M, -1.0, 1.0)
 
 
-def correlate_tagged(summary: Summary, factors: Factors) -> Floats:
-    """M: correlation over regions of the tagged factors; 0 for free ones.
+def correlate_tagged(summary: Summary, settings: Settings) -> Floats:
+    """M: correlation over regions of the tagged factors; 0 for free ones and for two exclusive ones.
 
     With free factors in M a factor gains by splitting into copies that are always on together: the
     normaliser that would punish it is dropped from the bound.
     """
+    factors = settings.factors
     M = correlate(summary.count, summary.pair, summary.n_regions)
     M[factors.tagged :] = 0.0
     M[:, factors.tagged :] = 0.0
+    return _part_exclusive(M, settings)
+
+
+def _part_exclusive(M: Floats, settings: Settings) -> Floats:
+    """M with 0 between factors of which at most one is on in a region; a centred field relies on it."""
+    exclusive = plan_sticks(settings).exclusive
+    M[np.ix_(exclusive, exclusive)] = 0.0
     return M
 
 
@@ -87,7 +95,7 @@ def start_affinity(tags: Array, settings: Settings) -> Floats:
     sweep on, and does not come back from accidental pairs; M of regions that differ already has fewer of them.
     """
     M = correlate_tags(tags, settings.factors.free)
-    return np.zeros_like(M) if settings.centred and settings.learn_affinity else M
+    return np.zeros_like(M) if settings.centred and settings.learn_affinity else _part_exclusive(M, settings)
 
 
 def correlate_tags(tags: Array, n_free: int) -> Floats:

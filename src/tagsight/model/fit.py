@@ -203,7 +203,7 @@ def _open_next(
     """Where the stage after `at` begins, if there is one."""
     first_bound = best.bound if at.stage == FIRST else at.first_bound
     stage, state = at.stage + 1, best.state
-    if stage > LAST or settings.factors.free == 0 or best.n_run >= loop.max_sweeps:
+    if stage > LAST or settings.factors.free == 0 or settings.exclusive or best.n_run >= loop.max_sweeps:
         return None
     if stage < LAST:
         sample = merge_samples([batch.sample_residuals(state, SAMPLE, seed) for batch in batches], SAMPLE)

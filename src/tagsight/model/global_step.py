@@ -16,32 +16,44 @@ SMALLEST_VARIANCE = 1e-10
 
 def global_step(summary: Summary, state: Globals, settings: Settings) -> Globals:
     """Update appearance, scales, sparsity and affinity, in that order."""
-    appearance = solve_appearance(summary, state.scales)
+    strength = prior_strength(settings, state.scales)
+    appearance = solve_appearance(summary, state.scales, strength)
+    r = settings.shrinkage
     if settings.noise == "full":
-        appearance, scales, inverse_shape = fit_full_noise(summary, appearance, state.scales, state.inverse_shape)
+        appearance, noise, inverse_shape = fit_full_noise(
+            summary, appearance, state.scales.noise, strength, state.inverse_shape
+        )
     else:
-        scales = Scales(fit_noise(summary, appearance), fit_appearance_scale(appearance))
-        inverse_shape = ISOTROPIC
+        noise, inverse_shape = fit_noise(summary, appearance, strength if r else None), ISOTROPIC
+    scale = noise / r if r else fit_appearance_scale(appearance, inverse_shape)
     return Globals(
         appearance=appearance,
-        scales=scales,
+        scales=Scales(noise, scale),
         sparsity=fit_sparsity(summary) if settings.sparsity is None else state.sparsity,
-        affinity=correlate_tagged(summary, settings.factors) if settings.learn_affinity else state.affinity,
+        affinity=correlate_tagged(summary, settings) if settings.learn_affinity else state.affinity,
         inverse_shape=inverse_shape,
     )
 
 
-def solve_appearance(summary: Summary, scales: Scales) -> Appearance:
-    """(C + (sigma^2 / sigma_A^2) I) phi = S;  Phi_k = 1 / (1 / sigma_A^2 + n_k / sigma^2).
+def prior_strength(settings: Settings, scales: Scales) -> Floats:
+    """(K,) r_k = sigma^2 / sigma_Ak^2: the number of regions that the prior of each appearance counts as."""
+    objects, attributes, free = settings.factors
+    if settings.shrinkage is None:
+        return np.full(settings.factors.total, scales.noise / scales.appearance)
+    of_attributes = settings.shrinkage if settings.attribute_shrinkage is None else settings.attribute_shrinkage
+    return np.repeat([settings.shrinkage, of_attributes, settings.shrinkage], [objects, attributes, free])
+
+
+def solve_appearance(summary: Summary, scales: Scales, strength: Floats) -> Appearance:
+    """(C + diag(r)) phi = S;  Phi_k = sigma^2 / (r_k + n_k), with r the `strength` (K,) of the priors.
 
     The bound is a concave quadratic in all phi at once. The paper visits the k one after another;
     the fixed point of that is this solve.
     """
-    ridge = scales.noise / scales.appearance
-    factor = cho_factor(summary.pair + ridge * np.eye(len(summary.count)), lower=True)
+    factor = cho_factor(summary.pair + np.diag(strength), lower=True)
     return Appearance(
         mean=np.ascontiguousarray(cho_solve(factor, summary.cross)),  # as it is after a checkpoint, for equal bits
-        var=1.0 / (1.0 / scales.appearance + summary.count / scales.noise),
+        var=scales.noise / (strength + summary.count),
     )
 
 
@@ -68,16 +80,26 @@ def mean_square(summary: Summary) -> float:
     return _sum_squares(summary, ISOTROPIC) / (summary.n_regions * summary.cross.shape[1])
 
 
-def fit_noise(summary: Summary, appearance: Appearance) -> float:
-    """sigma^2: the expected residual over N D."""
-    n_values = summary.n_regions * appearance.mean.shape[1]
-    return max(expect_residual(summary, appearance) / n_values, SMALLEST_VARIANCE)
+def fit_noise(summary: Summary, appearance: Appearance, strength: Floats | None = None) -> float:
+    """sigma^2: the expected residual over N D.
 
-
-def fit_appearance_scale(appearance: Appearance) -> float:
-    """sigma_A^2 = sum_k (|phi_k|^2 + D Phi_k) / (K D)."""
+    With a fixed `strength` r (K,) the appearances' variances are sigma^2 / r_k, and sigma^2 is
+    (residual + sum_k r_k (|phi_k|^2 + D Phi_k)) / (N D + K D).
+    """
     mean, var = appearance
-    return max(float(np.mean(np.mean(mean**2, axis=1) + var)), SMALLEST_VARIANCE)
+    D = mean.shape[1]
+    residual, n_values = expect_residual(summary, appearance), summary.n_regions * D
+    if strength is not None:
+        residual += float(strength @ (np.sum(mean**2, axis=1) + D * var))
+        n_values += mean.size
+    return max(residual / n_values, SMALLEST_VARIANCE)
+
+
+def fit_appearance_scale(appearance: Appearance, inverse_shape: Floats = ISOTROPIC) -> float:
+    """sigma_A^2 = sum_k (phi_k Omega^-1 phi_k + D Phi_k) / (K D)."""
+    mean, var = appearance
+    sizes = np.mean(mean * weight_by_shape(mean, inverse_shape), axis=1)
+    return max(float(np.mean(sizes + var)), SMALLEST_VARIANCE)
 
 
 def fit_sparsity(summary: Summary) -> Sparsity:

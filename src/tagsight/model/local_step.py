@@ -81,6 +81,8 @@ def _express(state: Globals, settings: Settings, dtype: np.dtype) -> Potentials:
     field: Array = settings.affinity * state.affinity
     B: Array = field - precision * G
     np.fill_diagonal(B, 0.0)
+    exclusive = plan_sticks(settings).exclusive
+    B[np.ix_(exclusive, exclusive)] = 0.0
     return Potentials(
         weighted_mean=np.ascontiguousarray(weighted, dtype),
         bias=bias.astype(dtype),

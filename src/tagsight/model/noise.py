@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import multigammaln
 
-from tagsight.model.state import Appearance, Scales, Summary
+from tagsight.model.state import Appearance, Summary
 from tagsight.types import Floats
 
 STRENGTH = 10.0
@@ -29,7 +29,7 @@ class FullNoise(NamedTuple):
     """What an update of Sigma changes."""
 
     appearance: Appearance
-    scales: Scales
+    noise: float  # sigma^2
     inverse_shape: Floats  # (D, D) inverse of Omega
 
 
@@ -38,29 +38,29 @@ def weight_by_shape(rows: Floats, inverse_shape: Floats) -> Floats:
     return rows @ inverse_shape if inverse_shape.size else rows
 
 
-def fit_full_noise(summary: Summary, appearance: Appearance, scales: Scales, inverse_shape: Floats) -> FullNoise:
-    r"""Update Sigma and then sigma_A^2, `appearance` being solved with the old ones.
+def fit_full_noise(
+    summary: Summary, appearance: Appearance, noise: float, strength: Floats, inverse_shape: Floats
+) -> FullNoise:
+    r"""Update Sigma, `appearance` being solved with the old `noise` sigma^2 and `inverse_shape`.
 
-    With g = sigma_A^2 / sigma^2 and f_k = Phi_k / sigma^2, which stay as they are while Sigma moves, the bound has
+    With r_k = sigma^2 / sigma_Ak^2, the `strength`, and f_k = Phi_k / sigma^2, which stay as they are while Sigma
+    moves, the bound has
 
-        -(N + nu + D + 1) / 2 log |Sigma| - 1/2 tr Sigma^-1 (R + phi^T phi / g + nu s I),
+        -(N + nu + D + 1) / 2 log |Sigma| - 1/2 tr Sigma^-1 (R + sum_k r_k phi_k^T phi_k + nu s I),
         R = sum_j x_j x_j^T - phi^T S - S^T phi + phi^T C phi,
 
     since log |Sigma| of p(A) and of the entropy of q(A) cancel. The maximum is the matrix in brackets divided by
-    N + nu + D + 1, with s from the Sigma before. Then g = sum_k (phi_k Sigma^-1 phi_k + D f_k) / (K D).
+    N + nu + D + 1, with s from the Sigma before.
     """
     mean, var = appearance
     D = mean.shape[1]
-    ratio, widths = scales.appearance / scales.noise, var / scales.noise
-    strength = STRENGTH * D
-    R = sum_residuals(summary, mean) + mean.T @ mean / ratio
-    R += strength * prior_scale(summary, scales.noise, inverse_shape) * np.eye(D)
-    covariance = (R + R.T) / (2.0 * (summary.n_regions + strength + D + 1.0))
+    widths = var / noise
+    prior_regions = STRENGTH * D
+    R = sum_residuals(summary, mean) + (mean.T * strength) @ mean
+    R += prior_regions * prior_scale(summary, noise, inverse_shape) * np.eye(D)
+    covariance = (R + R.T) / (2.0 * (summary.n_regions + prior_regions + D + 1.0))
     noise = float(np.trace(covariance)) / D
-    inverse_shape = _invert(covariance / noise)
-    sizes = np.sum(mean * weight_by_shape(mean, inverse_shape), axis=1)
-    ratio = float(np.mean(sizes / (noise * D) + widths))
-    return FullNoise(Appearance(mean, noise * widths), Scales(noise, noise * ratio), inverse_shape)
+    return FullNoise(Appearance(mean, noise * widths), noise, _invert(covariance / noise))
 
 
 def sum_residuals(summary: Summary, mean: Floats) -> Floats:

@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.types import Ints
+from tagsight.errors import InputError
+from tagsight.types import Array, Ints
 
 STICKS = ("per-kind", "single")
 STICK_ORDERS = ("ranked", "free-first", "tagged-first")
 STICK_SPANS = ("allowed", "all")
+WEAKEST, STRONGEST = 1e-6, 1e9  # shrinkage, in regions
 NOISES = ("isotropic", "full")
 MAX_FREE = 1000  # free factors; the model holds matrices with a row and a column per factor
 
@@ -45,15 +47,37 @@ class Settings(NamedTuple):
     sparsity: float | None = None  # alpha; None: learned
     passes: int = 1  # visits of every factor of a region in one sweep
     noise: str = "isotropic"  # one of NOISES: sigma^2 I, or sigma^2 Omega with any Omega
+    exclusive: bool = False  # at most one object or free factor is on in a region
+    shrinkage: float | None = None  # sigma^2 / sigma_A^2, in regions; None: learned
+    attribute_shrinkage: float | None = None  # the same for attributes; None: as for the others
+
+
+def check_settings(settings: Settings) -> None:
+    """Raise InputError where settings do not fit each other."""
+    if settings.noise not in NOISES:
+        raise InputError(f"noise must be one of {', '.join(NOISES)}, got {settings.noise!r}")
+    if not isinstance(settings.exclusive, bool | np.bool_):
+        raise InputError(f"exclusive must be True or False, got {settings.exclusive!r}")
+    check_shrinkage(settings.shrinkage, settings.attribute_shrinkage)
+
+
+def check_shrinkage(shrinkage: float | None, attribute_shrinkage: float | None) -> None:
+    """Raise InputError for a strength of the appearances' priors that no model can have."""
+    for name, value in (("shrinkage", shrinkage), ("attribute_shrinkage", attribute_shrinkage)):
+        if value is not None and not WEAKEST <= value <= STRONGEST:
+            raise InputError(f"{name} must lie between {WEAKEST:g} and {STRONGEST:g}, got {value!r}")
+    if attribute_shrinkage is not None and shrinkage is None:
+        raise InputError("attribute_shrinkage needs a shrinkage for the other factors too")
 
 
 class StickPlan(NamedTuple):
-    """Which stick sequence each factor belongs to, and the order before any ranking."""
+    """Which stick sequence each factor belongs to, the order before any ranking, and which factors are exclusive."""
 
     sequence: Ints  # (K,) sequence of each column
     order: Ints  # (K,) columns in stick order; sequences are contiguous
     ranked: bool  # a photo may re-order each sequence by its own counts
     spans_all: bool  # a photo's sequence also holds factors its tags forbid
+    exclusive: Array  # (K,) bool: at most one of these is on in a region; they come first in `order`
 
     @property
     def n_sequences(self) -> int:
@@ -66,12 +90,15 @@ def plan_sticks(settings: Settings) -> StickPlan:
     objects, attributes, free = settings.factors
     kind = np.repeat(np.arange(3), [objects, attributes, free])
     columns = np.arange(settings.factors.total)
-    free_first = settings.stick_order != "tagged-first"
-    order = np.concatenate([columns[kind == 2], columns[kind != 2]]) if free_first else columns
+    kinds = (0, 1, 2) if settings.stick_order == "tagged-first" else (2, 0, 1)
+    if settings.exclusive:
+        kinds = tuple(sorted(kinds, key=lambda one: one == 1))  # attributes last
+    order = np.concatenate([columns[kind == one] for one in kinds])
     sequence = kind if settings.sticks == "per-kind" else np.zeros_like(kind)
     return StickPlan(
         sequence=sequence,
         order=order,
         ranked=settings.stick_order == "ranked",
         spans_all=settings.stick_span == "all",
+        exclusive=bool(settings.exclusive) & (kind != 1),
     )

@@ -17,7 +17,7 @@ from tagsight.model.photo_sticks import update_photo_sticks
 from tagsight.model.sampling import Sample, draw_rows, hash_rows, merge_samples, uniform
 from tagsight.model.settings import Factors, Settings, StickPlan, plan_sticks
 from tagsight.model.state import Appearance, Globals, Local, Scales, Summary
-from tagsight.model.visit import locate, sum_rows
+from tagsight.model.visit import count_exclusive, locate, sum_rows
 from tagsight.types import Array, Floats
 
 KMEANS_SAMPLE = 8_000  # regions
@@ -74,7 +74,10 @@ STARTS: dict[str, Callable[[Sequence[Shard], Factors, int], Fill]] = {
 
 
 def start_local(shard: Shard, fill: Fill, alpha: Floats, plan: StickPlan) -> Local:
-    """The local posterior at the nu that `fill` gives, with sticks fitted to it."""
+    """The local posterior at the nu that `fill` gives, with sticks fitted to it.
+
+    Where exclusive factors sum to more than one in a region, they are scaled to one.
+    """
     X, layout, _ = shard
     K = len(plan.order)
     local = Local(
@@ -104,6 +107,17 @@ def first_globals(summary: Summary, blank: Globals, settings: Settings, affinity
 
 
 @kernel()
+def _make_exclusive(nu: Array, n_exclusive: int) -> None:
+    """Scale the nu (K_i, N_i) of factors that exclude each other, where they sum to more than one in a region."""
+    for j in range(nu.shape[1]):
+        total = 0.0
+        for k in range(n_exclusive):
+            total += nu[k, j]
+        for k in range(n_exclusive):
+            nu[k, j] /= max(total, 1.0)
+
+
+@kernel()
 def _settle_photos(
     first: int, last: int, layout: Layout, nu: Array, local: Local, alpha: Floats, plan: StickPlan
 ) -> None:
@@ -115,6 +129,7 @@ def _settle_photos(
         for k in range(len(factor)):
             for j in range(s1 - s0):
                 block[k, j] = nu[s0 - offset + j, factor[k]]
+        _make_exclusive(block, count_exclusive(plan, factor))
         present = np.empty(len(factor))
         sum_rows(block, present)
         where = locate(factor, len(plan.sequence))

@@ -125,6 +125,7 @@ def _visit_photo(
     where = locate(factor, len(plan.sequence))
     graph = _photo_graph(layout, i, nu)
     present = np.empty(len(factor))
+    n_exclusive = count_exclusive(plan, factor)
 
     if visit.passes > 0:
         _gather_rows(potentials.weighted_mean, factor, work.mean)
@@ -139,7 +140,7 @@ def _visit_photo(
             prior_logits(order, tau, where, plan, len(potentials.alpha), logits)
             _add_columns(likelihood, logits, unary)
             last = p == visit.passes - 1
-            swept = sweep_assignments(nu, unary, pull, B, crowd, graph, potentials.coupling, last)
+            swept = sweep_assignments(nu, unary, pull, B, crowd, graph, potentials.coupling, n_exclusive, last)
             sum_rows(nu, present)
             update_photo_sticks(order, tau, where, present, n_regions, potentials.alpha, plan)
             if swept.change <= visit.tol:
@@ -149,13 +150,13 @@ def _visit_photo(
             log_odds[layout.assign_start[i] : layout.assign_start[i + 1]] = unary.ravel()
     else:
         sum_rows(nu, present)
-        entropy = assign_entropy(nu)
+        entropy = assign_entropy(nu, n_exclusive)
 
     for k in range(len(factor)):
         total.count[factor[k]] += present[k]
     agreement = 0.0
     if visit.summarise:
-        _add_pairs(np.dot(nu, nu.T), present, factor, total.pair)
+        _add_pairs(np.dot(nu, nu.T), present, factor, n_exclusive, total.pair)
         _add_photo_pairs(present, n_regions, factor, total.photo_pair)
         cross = work.cross[: len(factor)]
         np.dot(_unplace(nu, place), x, cross)
@@ -264,10 +265,24 @@ def sum_rows(matrix: Array, out: Floats) -> None:
 
 
 @kernel()
-def _add_pairs(product: Array, present: Floats, factor: Ints, pair: Floats) -> None:
+def count_exclusive(plan: StickPlan, factor: Ints) -> int:
+    """How many of the factors exclude each other; sweeps visit those first."""
+    count = 0
+    for k in factor:
+        if plan.exclusive[k]:
+            count += 1
+    return count
+
+
+@kernel()
+def _add_pairs(product: Array, present: Floats, factor: Ints, n_exclusive: int, pair: Floats) -> None:
+    """Add E[z_k z_l]: nu_k nu_l, n_k on the diagonal, and 0 for two factors that exclude each other."""
     for a in range(len(factor)):
         for b in range(len(factor)):
-            pair[factor[a], factor[b]] += present[a] if a == b else product[a, b]
+            if a == b:
+                pair[factor[a], factor[b]] += present[a]
+            elif a >= n_exclusive or b >= n_exclusive:
+                pair[factor[a], factor[b]] += product[a, b]
 
 
 @kernel()

@@ -25,6 +25,8 @@ from tagsight.model.settings import (
     STICK_ORDERS,
     STICK_SPANS,
     STICKS,
+    STRONGEST,
+    WEAKEST,
     Factors,
     Settings,
     plan_sticks,
@@ -204,6 +206,7 @@ HEADER = {
     "features": TEXT,
     "fingerprint": optional(HASH),
     "n_regions": whole(1, MAX_REGIONS),
+    "photo_effect": number(0, 1),
     "settings.factors.objects": whole(0, MOST_WORDS),
     "settings.factors.attributes": whole(0, MOST_WORDS),
     "settings.factors.free": whole(0, MAX_FREE),
@@ -217,6 +220,9 @@ HEADER = {
     "settings.sparsity": optional(number(POSITIVE)),
     "settings.passes": whole(1, 1000),
     "settings.noise": choice(*NOISES),
+    "settings.exclusive": FLAG,
+    "settings.shrinkage": optional(number(WEAKEST, STRONGEST)),
+    "settings.attribute_shrinkage": optional(number(WEAKEST, STRONGEST)),
     **{f"calibration.objects.{name}": field for name, field in CALIBRATION.items()},
     **{f"calibration.attributes.{name}": field for name, field in CALIBRATION.items()},
     "exemplars": SCORES,
@@ -250,6 +256,8 @@ def _check_header(header: dict[str, Any]) -> str | None:
             return f"the field {name!r} of its header must be {field.wanted}, got {_shorten(fields[name])}"
     if unknown := sorted(set(fields) - set(table)):
         return f"its header has the unknown field {_shorten(unknown[0])}"
+    if header["settings"]["shrinkage"] is None and header["settings"]["attribute_shrinkage"] is not None:
+        return "its header has the field 'settings.attribute_shrinkage' and none for the other factors"
     for kind in ("objects", "attributes"):
         if len(header[kind]) != header["settings"]["factors"][kind]:
             return f"its header has {len(header[kind])} {kind} and settings for {header['settings']['factors'][kind]}"

@@ -7,7 +7,8 @@ a sentence that says so; so is one whose content does not fit together (`model_c
 The promise: a tagsight reads the files of its own SCHEMA and of every schema in MIGRATIONS. A change that older files
 cannot be migrated over raises SCHEMA and drops them from MIGRATIONS, and the refusal says to train again.
 
-    schema 9: the features `deep` are those of EfficientNet-Lite2
+    schema 9: the features `deep` are those of EfficientNet-Lite2; `photo_effect`, `settings.exclusive`,
+              `settings.shrinkage` and `settings.attribute_shrinkage`
     schema 8: the features `deep` are those of EfficientNet-Lite0, which are called `deep-small` since; `fingerprint`,
               `training.version`, `settings.noise` and, of a full noise covariance, `inverse_shape`
     schema 7: as schema 8, without its fields: the network is not compared with the one of the training, and the noise
@@ -42,6 +43,7 @@ from tagsight.types import Array
 
 SCHEMA = 9
 CODEBOOK = "codebook."
+VIEW_TENSORS = ("ends", "directions", "strengths")
 REMEDY = "train again or take a backup"
 
 
@@ -93,9 +95,12 @@ def _migrate_7(header: dict[str, Any]) -> dict[str, Any]:
 
 
 def _migrate_8(header: dict[str, Any]) -> dict[str, Any]:
-    """Schema 8 called the features of EfficientNet-Lite0 `deep`."""
-    features = {"features": "deep-small"} if header.get("features") == "deep" else {}
-    return {**header, **features, "schema": 9}
+    """Schema 8 called the features of EfficientNet-Lite0 `deep`, and knew none of the settings added since."""
+    changed: dict[str, Any] = {"features": "deep-small"} if header.get("features") == "deep" else {}
+    if isinstance(settings := header.get("settings"), dict):
+        names = ("exclusive", "shrinkage", "attribute_shrinkage")
+        changed["settings"] = {**settings, **{name: Settings._field_defaults[name] for name in names}}
+    return {**header, **changed, "photo_effect": 0.0, "schema": 9}
 
 
 # Each raises the schema by one.
@@ -111,6 +116,7 @@ def _header(model: TrainedModel) -> dict[str, Any]:
         "features": model.recipe.features,
         "fingerprint": model.recipe.fingerprint,
         "n_regions": model.n_regions,
+        "photo_effect": model.views.photo_effect,
         "settings": {**settings._asdict(), "factors": settings.factors._asdict()},
         "calibration": {"objects": model.objects._asdict(), "attributes": model.attributes._asdict()},
         "readout": model.readout and _readout_numbers(model.readout),
@@ -124,7 +130,7 @@ def _tensors(model: TrainedModel) -> dict[str, Array]:
     jpegs = [exemplar.jpeg for row in model.exemplars for exemplar in row]
     codebook = model.recipe.codebook
     return {
-        **{f"views.{name}": array for name, array in model.views._asdict().items()},
+        **{f"views.{name}": getattr(model.views, name) for name in VIEW_TENSORS},
         **{f"projection.{name}": array for name, array in model.projection._asdict().items()},
         **(_readout_tensors(model.readout) if model.readout else {}),
         "appearance.mean": state.appearance.mean,
@@ -155,7 +161,7 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
             len(tensors["projection.basis"]),
         ),
         n_regions=header["n_regions"],
-        views=Views(*(tensors[f"views.{name}"] for name in Views._fields)),
+        views=Views(**{name: tensors[f"views.{name}"] for name in VIEW_TENSORS}, photo_effect=header["photo_effect"]),
         projection=Projection(*(tensors[f"projection.{name}"] for name in Projection._fields)),
         learned=Learned(
             Globals(

@@ -4,6 +4,7 @@
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ class Globe(NamedTuple):
     precision: Tensor  # (1,) float32
     coupling: float
     centred: bool
+    exclusive: bool  # at most one object or free factor is on in a region
     ranked: bool
 
 
@@ -94,6 +96,8 @@ def _visit_chunk(
     )
     starts = photos.slot_start[chunk.first_photo : chunk.first_photo + chunk.n_photos + 1]
     present = count.clamp_(min=0.0).sum(dim=0)
+    if globe.exclusive:
+        pair *= 1 - photos.exclusive[:, None] * photos.exclusive  # two exclusive factors are never on together
     pair.diagonal().copy_(present)
     photo_pair = (count / starts.diff().clamp(min=1)[:, None]).T @ count
     return Totals(present, pair, photo_pair, cross, assign.sum(dim=0, dtype=torch.float64), sticks.sum(dim=0))
@@ -136,6 +140,7 @@ def sweep_chunk(
         globe.bias,
         globe.B,
         globe.R,
+        photos.exclusive,
         photos.factor_start,
         photos.factor,
         photos.assign_start,
@@ -153,6 +158,7 @@ def sweep_chunk(
         K,
         COUPLED=globe.coupling != 0.0,
         CENTRED=globe.centred,
+        EXCLUSIVE=globe.exclusive,
         KEEP_ODDS=log_odds is not None,
         PARTS=len(globe.weighted_mean),
         FACTORS=FACTORS,
@@ -175,6 +181,7 @@ def count_chunk(
         count,
         terms,
         posterior.assign,
+        photos.exclusive,
         photos.factor_start,
         photos.factor,
         photos.assign_start,
@@ -187,6 +194,7 @@ def count_chunk(
         chunk.n_columns,
         K,
         COUPLED=globe.coupling != 0.0,
+        EXCLUSIVE=globe.exclusive,
         PARTS=len(globe.weighted_mean),
         FACTORS=FACTORS,
         REGIONS=REGIONS,
@@ -258,6 +266,10 @@ def express_globals(values: Sequence[Tensor], settings: Settings, dtype: torch.d
     G = weighted @ mean.T
     R = settings.affinity * M
     B = R - precision * G
+    if settings.exclusive:
+        objects, free = slice(settings.factors.objects), slice(settings.factors.tagged, None)
+        for rows, columns in product((objects, free), repeat=2):
+            B[rows, columns] = 0.0
     return Globe(
         weighted_mean=split_parts(weighted.float(), dtype),
         bias=(-0.5 * precision * (mean.shape[1] * var + G.diagonal())).float(),
@@ -267,6 +279,7 @@ def express_globals(values: Sequence[Tensor], settings: Settings, dtype: torch.d
         precision=precision.float(),
         coupling=settings.coupling,
         centred=settings.centred,
+        exclusive=settings.exclusive,
         ranked=plan_sticks(settings).ranked,
     )
 

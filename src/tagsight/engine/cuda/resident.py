@@ -41,6 +41,7 @@ class Photos(NamedTuple):
     assign_start: Tensor
     stick_start: Tensor  # (I + 1,)
     sequence: Tensor  # (K,) int32, stick sequence of each column
+    exclusive: Tensor  # (K,) int32, 1 for factors of which at most one is on in a region
     square: float | Floats  # as in `model.state.Summary`, of the features as they lie here
     most_sticks: int  # of a photo
     n_sticks: Floats  # (S,)
@@ -100,6 +101,7 @@ def upload_photos(shard: Shard, plan: StickPlan, device: torch.device, dtype: to
         assign_start=put(layout.assign_start),
         stick_start=put(np.concatenate([[0], np.cumsum(n_sticks)])),
         sequence=put(plan.sequence, torch.int32),
+        exclusive=put(plan.exclusive, torch.int32),
         square=sum_squares(features, full=bool(np.ndim(shard.square))),
         most_sticks=int(n_sticks.max(initial=0)),
         n_sticks=by_sequence.sum(axis=0).astype(np.float64),

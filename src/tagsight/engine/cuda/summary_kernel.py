@@ -8,9 +8,9 @@ import triton.language as tl
 
 @triton.jit
 def summarise_photos(
-    dense, count, terms, nu, factor_start, factor, assign_start, slot_start, neighbour_start, neighbour, weight,
-    first_photo, first_slot, n_columns, K,
-    COUPLED: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
+    dense, count, terms, nu, exclusive, factor_start, factor, assign_start, slot_start, neighbour_start, neighbour,
+    weight, first_photo, first_slot, n_columns, K,
+    COUPLED: tl.constexpr, EXCLUSIVE: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
 ):  # fmt: skip
     """Fill the allowed entries of `dense` (PARTS, K, n_columns), `count` (photos, K), `terms` (entropy, agreement)."""
     here = tl.program_id(0).to(tl.int64)
@@ -34,7 +34,11 @@ def summarise_photos(
             tile = (k < n_factors)[:, None] & real[None, :]
             value = tl.load(mine + k[:, None] * n_regions + j[None, :], mask=tile, other=0.0)
             present += value
-            entropy -= _times_log(value) + _times_log(1.0 - value)
+            entropy -= _times_log(value)
+            if EXCLUSIVE:
+                entropy -= tl.where(tl.load(exclusive + column)[:, None] != 0, 0.0, _times_log(1.0 - value))
+            else:
+                entropy -= _times_log(1.0 - value)
             where = column.to(tl.int64)[:, None] * n_columns + j[None, :]
             rounded = value.to(dense.dtype.element_ty)
             tl.store(dense + where, rounded, mask=tile)
@@ -54,6 +58,19 @@ def summarise_photos(
                     same = value * theirs + (1.0 - value) * (1.0 - theirs)
                     agreement += tl.where(pair, w[None, :] * same, 0.0)
         tl.store(count + here * K + column, tl.sum(present, axis=1), mask=k < n_factors)
+    if EXCLUSIVE:
+        for j0 in range(0, n_regions, REGIONS):
+            j = j0 + tl.arange(0, REGIONS)
+            on = tl.zeros((FACTORS, REGIONS), tl.float32)
+            for k0 in range(0, n_factors, FACTORS):
+                k = k0 + tl.arange(0, FACTORS)
+                column = tl.load(factor + f0 + k, mask=k < n_factors, other=0)
+                tile = (k < n_factors)[:, None] & (j < n_regions)[None, :]
+                value = tl.load(mine + k[:, None] * n_regions + j[None, :], mask=tile, other=0.0)
+                on += tl.where(tl.load(exclusive + column)[:, None] != 0, value, 0.0)
+            none = 1.0 - tl.sum(on, axis=0)
+            left = tl.where(j < n_regions, _times_log(none), 0.0)
+            entropy -= tl.where(tl.arange(0, FACTORS)[:, None] == 0, left[None, :], 0.0)
     tl.store(terms + here * 2, tl.sum(tl.sum(entropy, axis=1), axis=0))
     tl.store(terms + here * 2 + 1, tl.sum(tl.sum(agreement, axis=1), axis=0))
 

@@ -10,20 +10,24 @@ import triton
 import triton.language as tl
 
 CERTAIN = tl.constexpr(80.0)  # exp of more would overflow
+NEVER = tl.constexpr(-1e30)  # the logarithm of nothing
 
 
 @triton.jit
 def sweep_photos(
-    nu, log_odds, mass, projection, logits, bias, B, R, factor_start, factor, assign_start, slot_start, colour_start,
-    class_start, neighbour_start, neighbour, weight, precision, coupling, first_photo, first_slot, n_columns, K,
-    COUPLED: tl.constexpr, CENTRED: tl.constexpr, KEEP_ODDS: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr,
-    REGIONS: tl.constexpr,
+    nu, log_odds, mass, projection, logits, bias, B, R, exclusive, factor_start, factor, assign_start, slot_start,
+    colour_start, class_start, neighbour_start, neighbour, weight, precision, coupling, first_photo, first_slot,
+    n_columns, K,
+    COUPLED: tl.constexpr, CENTRED: tl.constexpr, EXCLUSIVE: tl.constexpr, KEEP_ODDS: tl.constexpr,
+    PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
 ):  # fmt: skip
     """Update every nu of the photos once, in place, and fill `log_odds` with those they were updated to if kept.
 
     `projection` (PARTS, K, n_columns) sums to phi X^T of the slots from `first_slot` on, `logits` (photos, K) are those
     of the sticks, `precision` (1,) is 1 / sigma^2. Where nothing ties regions, all of a photo are one class. `mass`
-    (photos, K) is room for the n_k of a centred field, whose `R` is rho M.
+    (photos, K) is room for the n_k of a centred field, whose `R` is rho M. `exclusive` (K,) marks factors of which at
+    most one is on in a region. They come first in a photo; their log-odds are computed twice, once for the sum over
+    them and once for their nu.
     """
     here = tl.program_id(0).to(tl.int64)
     photo = first_photo + here
@@ -41,6 +45,11 @@ def sweep_photos(
     line = tl.arange(0, FACTORS)
     scale = tl.load(precision)
     mass += here * K
+    n_exclusive = 0
+    if EXCLUSIVE:
+        for k0 in range(0, n_factors, FACTORS):
+            column = tl.load(factors + k0 + line, mask=k0 + line < n_factors, other=0)
+            n_exclusive += tl.sum(tl.where(k0 + line < n_factors, tl.load(exclusive + column), 0), axis=0)
     if CENTRED:
         _weigh_factors(mass, mine, n_factors, n_regions, FACTORS, REGIONS)
         tl.debug_barrier()
@@ -58,34 +67,57 @@ def sweep_photos(
                 e0 = tl.load(neighbour_start + slot + j, mask=real, other=0)
                 degree = (tl.load(neighbour_start + slot + j + 1, mask=real, other=0) - e0).to(tl.int32)
                 most = tl.max(degree, axis=0)
-            for k0 in range(0, n_factors, FACTORS):
+            else:
+                e0, degree, most = j, j, 0
+            if EXCLUSIVE:
+                highest = tl.zeros((REGIONS,), tl.float32)  # of all exclusive factors and of none, at log-odds 0
+                rest = tl.full((REGIONS,), NEVER, tl.float32)  # log weight of all but the highest, relative to it
+                for k0 in range(0, n_exclusive, FACTORS):
+                    k = k0 + line
+                    column = tl.load(factors + k, mask=k < n_exclusive, other=0)
+                    tile = (k < n_exclusive)[:, None] & real[None, :]
+                    eta = _sum_evidence(
+                        k, column, tile, j, real, e0, degree, most, mine, projection, logits, bias, B, R, mass, factors,
+                        neighbour, weight, scale, coupling, n_factors, n_regions, n_columns, K, COUPLED, CENTRED, PARTS,
+                        FACTORS, REGIONS,
+                    )  # fmt: skip
+                    eta = tl.where(tile, eta, NEVER)
+                    for r in tl.static_range(FACTORS):
+                        logit = _pick_row(eta, line[:, None] == r)
+                        ahead = logit - highest
+                        rest = _log_add(rest, tl.minimum(ahead, 0.0)) - tl.maximum(ahead, 0.0)
+                        highest = tl.maximum(highest, logit)
+                for k0 in range(0, n_exclusive, FACTORS):
+                    k = k0 + line
+                    column = tl.load(factors + k, mask=k < n_exclusive, other=0)
+                    tile = (k < n_exclusive)[:, None] & real[None, :]
+                    eta = _sum_evidence(
+                        k, column, tile, j, real, e0, degree, most, mine, projection, logits, bias, B, R, mass, factors,
+                        neighbour, weight, scale, coupling, n_factors, n_regions, n_columns, K, COUPLED, CENTRED, PARTS,
+                        FACTORS, REGIONS,
+                    )  # fmt: skip
+                    lag = tl.minimum(eta - highest[None, :], 0.0)  # above 0 only beyond the tile
+                    block = mine + k[:, None] * n_regions + j[None, :]
+                    before = tl.load(block, mask=tile, other=0.0)
+                    after = tl.exp(lag) / (1.0 + tl.exp(rest))[None, :]
+                    tl.store(block, after, mask=tile)
+                    if CENTRED:
+                        _move_mass(mass, k, n_exclusive, tl.sum(tl.where(tile, after - before, 0.0), axis=1))
+                    if KEEP_ODDS:
+                        first = lag >= 0.0
+                        others = tl.where(first, 1.0, 1.0 + tl.exp(rest)[None, :] - tl.exp(lag))
+                        odds = tl.where(first, -rest[None, :], lag - tl.log(others))
+                        tl.store(log_odds + k[:, None] * n_regions + j[None, :], odds, mask=tile)
+                tl.debug_barrier()
+            for k0 in range(n_exclusive, n_factors, FACTORS):
                 k = k0 + line
                 column = tl.load(factors + k, mask=k < n_factors, other=0)
                 tile = (k < n_factors)[:, None] & real[None, :]
-                where = column.to(tl.int64)[:, None] * n_columns + j[None, :]
-                eta = tl.load(projection + where, mask=tile, other=0.0)
-                if PARTS == 2:
-                    rest = (column.to(tl.int64) + K)[:, None] * n_columns + j[None, :]
-                    eta += tl.load(projection + rest, mask=tile, other=0.0)
-                eta *= scale
-                eta += (tl.load(bias + column) + tl.load(logits + column))[:, None]
-                if COUPLED:
-                    message = tl.zeros((FACTORS, REGIONS), tl.float32)
-                    for e in range(most):
-                        live = e < degree
-                        m = tl.load(neighbour + e0 + e, mask=live, other=0)
-                        w = tl.load(weight + e0 + e, mask=live, other=0.0)
-                        pair = tile & live[None, :]
-                        theirs = tl.load(mine + k[:, None] * n_regions + m[None, :], mask=pair, other=0.5)
-                        message += w[None, :] * (2.0 * theirs - 1.0)
-                    eta += coupling * message
-                for other in range(n_factors):
-                    value = tl.load(mine + other * n_regions + j, mask=real, other=0.0)
-                    row = B + tl.load(factors + other) * K
-                    eta += tl.load(row + column)[:, None] * value[None, :]
-                    if CENTRED:
-                        share = tl.load(mass + other) / n_regions
-                        eta -= (tl.load(R + tl.load(factors + other) * K + column) * share)[:, None]
+                eta = _sum_evidence(
+                    k, column, tile, j, real, e0, degree, most, mine, projection, logits, bias, B, R, mass, factors,
+                    neighbour, weight, scale, coupling, n_factors, n_regions, n_columns, K, COUPLED, CENTRED, PARTS,
+                    FACTORS, REGIONS,
+                )  # fmt: skip
                 block = mine + k[:, None] * n_regions + j[None, :]
                 before = tl.load(block, mask=tile, other=0.0)
                 after = before
@@ -106,15 +138,60 @@ def sweep_photos(
                         odds = tl.where(this, logit[None, :], odds)
                 tl.store(block, after, mask=tile)
                 if CENTRED:
-                    gained = tl.sum(tl.where(tile, after - before, 0.0), axis=1)
-                    there = tl.load(mass + k, mask=k < n_factors, other=0.0)
-                    tl.debug_barrier()
-                    tl.store(mass + k, there + gained, mask=k < n_factors)
-                    tl.debug_barrier()
+                    _move_mass(mass, k, n_factors, tl.sum(tl.where(tile, after - before, 0.0), axis=1))
                 if KEEP_ODDS:
                     tl.store(log_odds + k[:, None] * n_regions + j[None, :], odds, mask=tile)
         if COUPLED:
             tl.debug_barrier()
+
+
+@triton.jit
+def _sum_evidence(
+    k, column, tile, j, real, e0, degree, most, mine, projection, logits, bias, B, R, mass, factors, neighbour, weight,
+    scale, coupling, n_factors, n_regions, n_columns, K,
+    COUPLED: tl.constexpr, CENTRED: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
+):  # fmt: skip
+    """Log-odds (FACTORS, REGIONS) of factors `k` of the photo in regions `j`, the other factors as they are."""
+    where = column.to(tl.int64)[:, None] * n_columns + j[None, :]
+    eta = tl.load(projection + where, mask=tile, other=0.0)
+    if PARTS == 2:
+        rest = (column.to(tl.int64) + K)[:, None] * n_columns + j[None, :]
+        eta += tl.load(projection + rest, mask=tile, other=0.0)
+    eta *= scale
+    eta += (tl.load(bias + column) + tl.load(logits + column))[:, None]
+    if COUPLED:
+        message = tl.zeros((FACTORS, REGIONS), tl.float32)
+        for e in range(most):
+            live = e < degree
+            m = tl.load(neighbour + e0 + e, mask=live, other=0)
+            w = tl.load(weight + e0 + e, mask=live, other=0.0)
+            pair = tile & live[None, :]
+            theirs = tl.load(mine + k[:, None] * n_regions + m[None, :], mask=pair, other=0.5)
+            message += w[None, :] * (2.0 * theirs - 1.0)
+        eta += coupling * message
+    for other in range(n_factors):
+        value = tl.load(mine + other * n_regions + j, mask=real, other=0.0)
+        row = B + tl.load(factors + other) * K
+        eta += tl.load(row + column)[:, None] * value[None, :]
+        if CENTRED:
+            share = tl.load(mass + other) / n_regions
+            eta -= (tl.load(R + tl.load(factors + other) * K + column) * share)[:, None]
+    return eta
+
+
+@triton.jit
+def _move_mass(mass, k, n_factors, gained):
+    """Add what factors `k` gained in this tile to their sums over regions."""
+    there = tl.load(mass + k, mask=k < n_factors, other=0.0)
+    tl.debug_barrier()
+    tl.store(mass + k, there + gained, mask=k < n_factors)
+    tl.debug_barrier()
+
+
+@triton.jit
+def _log_add(a, b):
+    """log(exp(a) + exp(b))."""
+    return tl.maximum(a, b) + tl.log(1.0 + tl.exp(-tl.abs(a - b)))
 
 
 @triton.jit
