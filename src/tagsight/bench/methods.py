@@ -63,16 +63,6 @@ def _change_readers(**weights: float) -> Entry:
     return Entry(OURS, {"weights": weights}, joint=True)
 
 
-EXCLUSIVE: dict[str, Any] = {
-    "n_free": 10,
-    "exclusive": True,
-    "noise": "full",
-    "shrinkage": 10.0,
-    "photo_effect": 0.6,
-    "coupling": 0.0,
-}
-"""One object or background type per region; chosen on folds of training photos."""
-
 MODEL_ABLATIONS: dict[str, Entry] = {
     "no-spatial-field": _change_model(coupling=0.0),
     "no-region-field": _change_model(affinity=0.0),
@@ -81,15 +71,31 @@ MODEL_ABLATIONS: dict[str, Entry] = {
     "no-free-factors": _change_model(n_free=0),
     "5-free-factors": _change_model(n_free=5),
     "50-free-factors": _change_model(n_free=50),
+}
+"""The paper's model with one thing changed; a plain field has strengths of its own."""
+
+EXCLUSIVE: dict[str, Any] = {
+    "n_free": 10,
+    "exclusive": True,
+    "noise": "full",
+    "shrinkage": 10.0,
+    "attribute_shrinkage": 3000.0,
+    "photo_effect": 0.6,
+    "coupling": 0.0,
+    "affinity": 0.0,
+}
+
+MODEL_CANDIDATES: dict[str, Entry] = {
     "full-noise": _change_model(noise="full"),
     "exclusive": _change_model(**EXCLUSIVE),
     "exclusive-isotropic": _change_model(**{**EXCLUSIVE, "noise": "isotropic"}),
     "exclusive-no-photo-effect": _change_model(**{**EXCLUSIVE, "photo_effect": 0.0}),
-    "exclusive-spatial-field": _change_model(**{**EXCLUSIVE, "coupling": 0.4}),
+    "exclusive-learned-shrinkage": _change_model(**{**EXCLUSIVE, "shrinkage": None, "attribute_shrinkage": None}),
+    "exclusive-fields": _change_model(**{**EXCLUSIVE, "coupling": 0.4, "affinity": 2.0}),
 }
-"""The paper's model with one thing changed; a plain field has strengths of its own.
+"""Settings that may replace those of the preset, to be compared on held-out training photos (`--on validation`).
 
-`exclusive` changes several things at once (EXCLUSIVE); the rows after it change one of them back.
+`exclusive` allows one object or background type per region; each row after it changes one of its settings.
 """
 
 NO_FIELDS = {"coupling": 0.0, "affinity": 0.0}
@@ -120,7 +126,7 @@ ABLATIONS = {**MODEL_ABLATIONS, **READER_ABLATIONS}
 
 def find_entry(name: str) -> Entry:
     """The entry of a name, or of a `module:Class`."""
-    known = {**METHODS, **ABLATIONS}
+    known = {**METHODS, **ABLATIONS, **MODEL_CANDIDATES}
     if name in known:
         return known[name]
     module, _, attribute = name.partition(":")
