@@ -7,6 +7,8 @@ from typing import Any
 
 from record import RESULTS
 
+from tagsight.bench.methods import MODEL_CANDIDATES
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -14,6 +16,7 @@ def main() -> None:
     insert(ROOT / "README.md", "iteration-table", iteration_table(read("iteration")))
     insert(ROOT / "README.md", "demo-table", demo_table(read("demo")))
     insert(ROOT / "docs/explanation/model.md", "starts-table", starts_table(read("starts")))
+    insert(ROOT / "docs/explanation/model.md", "candidates-table", candidates_table())
 
 
 def read(name: str) -> dict[str, Any]:
@@ -26,6 +29,18 @@ def insert(page: Path, marker: str, table: str) -> None:
     if n != 1:
         raise SystemExit(f"{page} has no place marked {marker}")
     page.write_text(text)
+
+
+def candidates_table() -> str:
+    """Mean IoU of the preset and of settings that may replace it, on held-out training photos."""
+    folder = RESULTS / "validation/apascal/validation/segmentation/deep"
+    sizes = (0, 8, 64, 74)
+    rows = []
+    for method in ("ws-mrf-sibp", *MODEL_CANDIDATES):
+        places = [folder / f"{method}-{size}-0.json" for size in sizes]
+        cells = [json.loads(place.read_text())["figures"]["miou"] if place.exists() else None for place in places]
+        rows.append((method, *("not run" if value is None else f"{100 * value:.1f}" for value in cells)))
+    return tabulate(("settings", *(f"{size} attributes" for size in sizes)), rows)
 
 
 def iteration_table(r: dict[str, Any]) -> str:
