@@ -4,8 +4,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from tagsight.data.vocabulary import Tags
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos
 from tagsight.features.codebook import Projection
+from tagsight.model.local_step import BLOCK
+from tagsight.model.object_attributes import (
+    Deviations,
+    ObjectAttributes,
+    expect_own,
+    learn_probability,
+    list_pairs,
+    solve_effects,
+)
+from tagsight.photo_attributes import find_deviations, split_photos
 from tagsight.photo_runs import PhotoRuns, Run, RunRows, Space, standardise_blocks
 from tagsight.readout.regions import Regions
 from tagsight.stopping import check_stop
@@ -17,6 +30,26 @@ def look_through(runs: PhotoRuns, learned: Learned, allowed: Array) -> Iterator[
     for run in runs:
         check_stop()
         yield run, infer_photos(learned, NewPhotos(*run.stacked, allowed[run.here])).log_odds
+
+
+def learn_attributes(runs: PhotoRuns, learned: Learned, tags: Tags, allowed: Array) -> ObjectAttributes:
+    """From photos and their tags, with the objects where the model finds those `allowed` (I, K)."""
+    theta = learn_probability(tags.objects, tags.attributes)
+    appearance = learned.state.appearance.mean[: tags.objects.shape[1]]
+    sums = Deviations.none(tags.attributes.shape[1], appearance.shape[1])
+    for run, log_odds in look_through(runs, learned, allowed):
+        photos = list(split_photos(run.stacked.groups, run.stacked.X, log_odds))
+        for first in range(0, len(photos), BLOCK):  # which no run divides
+            here = slice(run.here.start + first, run.here.start + min(first + BLOCK, len(photos)))
+            pairs = list_pairs(tags.objects[here])
+            if not len(pairs.photos):
+                continue
+            seen = [find_deviations(appearance, *photos[first + i]) for i in range(here.stop - here.start)]
+            deviation = np.stack([seen[i].deviation[o] for i, o in zip(*pairs, strict=True)])
+            n_regions = np.array([seen[i].n_regions[o] for i, o in zip(*pairs, strict=True)])
+            own = expect_own(theta, pairs, tags.attributes[here]) - theta[pairs.objects]
+            sums = sums.add(own, deviation, n_regions)
+    return solve_effects(theta, sums)
 
 
 class PhotoCourse(NamedTuple):

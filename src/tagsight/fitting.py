@@ -1,17 +1,18 @@
 """From described photos and their tags to something that looks: model, readers, calibration."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logit
 
 from tagsight.blas import one_blas_thread
-from tagsight.calibration import Calibration
-from tagsight.course import PhotoCourse, look_through
+from tagsight.calibration import UNCALIBRATED, Calibration
+from tagsight.course import PhotoCourse, learn_attributes, look_through
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.devices import Where
 from tagsight.engine.inference import Learned
@@ -24,7 +25,9 @@ from tagsight.held_out import Comparison, compare_posteriors, compare_readings
 from tagsight.memory import leave_room
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop
+from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.model.settings import NOISES, Factors, Settings, check_shrinkage
+from tagsight.photo_attributes import AS_MODELLED, describe_objects, split_photos
 from tagsight.photo_runs import Chosen, HeldRuns, PhotoRuns, Space, StoredRuns, plan_length
 from tagsight.progress import Report, stay_silent
 from tagsight.readout.learn import Readout, learn_readout
@@ -38,6 +41,7 @@ LENGTH = 256  # of a region's vector after projection
 SAMPLE = 20_000  # regions that views and projection are learned from
 HELD_OUT = 0.2  # of the photos, to calibrate on
 FEWEST_TO_HOLD_OUT = 50  # photos below which nothing is held out
+ATTRIBUTES_OF = ("regions", "objects")
 FEW = 8  # photos enough to compile the kernels
 MAX_SWEEPS, TOL = 200, 1e-6  # the report shows the bound's curve, settled or not
 
@@ -55,6 +59,7 @@ class FitOptions(NamedTuple):
     shrinkage: float | None = None  # of appearances, in regions; see `model.settings.Settings`
     attribute_shrinkage: float | None = None
     photo_effect: float = 0.0  # see `trained.embed`
+    attributes_of: str = "regions"  # or "objects"; see `model.object_attributes`
     readout: bool = True  # False: the model's posterior alone
     weights: Weights = Weights()  # of the readers' parts
     device: str = "cpu"  # where the model sweeps; see StackedIBP
@@ -75,6 +80,7 @@ class Fitted(NamedTuple):
     views: Views
     projection: Projection
     learned: Learned
+    object_attributes: ObjectAttributes | None
     readout: Readout | None
     objects: Calibration
     attributes: Calibration
@@ -84,6 +90,7 @@ class Fitted(NamedTuple):
 
 class _Taught(NamedTuple):
     learned: Learned
+    object_attributes: ObjectAttributes | None
     readout: Readout | None
     bound: tuple[float, ...]
 
@@ -136,7 +143,7 @@ def fit_photos(
     options = options or FitOptions()
     check_choice(options.noise, "noise", NOISES)
     check_shrinkage(options.shrinkage, options.attribute_shrinkage)
-    check_photo_effect(options)
+    check_model_alone(options)
     with ExitStack() as stack:
         folder = None
         if options.memory is not None:
@@ -146,14 +153,20 @@ def fit_photos(
         return _fit_photos(_Lot(photos, sizes, tags), _Desk(options, report, checkpoint, folder))
 
 
-def check_photo_effect(options: FitOptions) -> None:
-    """Raise InputError for a photo effect out of range, or beside region classifiers, which expect unit length."""
+def check_model_alone(options: FitOptions) -> None:
+    """Raise InputError for what is out of range, or does not go with region classifiers.
+
+    Those expect vectors of unit length, and answer for attributes themselves.
+    """
     check_between(options.photo_effect, "photo_effect", 0, 1)
-    if options.photo_effect and options.readout:
-        raise InputError(
-            f"photo_effect {options.photo_effect:g} is for a model without region classifiers: set readout=False "
-            "(--preset of 'tagsight train' does), or leave the photo effect out"
-        )
+    check_choice(options.attributes_of, "attributes_of", ATTRIBUTES_OF)
+    alone = {"photo_effect": options.photo_effect, "attributes_of": options.attributes_of}
+    for name, value in alone.items():
+        if options.readout and value != FitOptions._field_defaults[name]:
+            raise InputError(
+                f"{name} {value} is for a model without region classifiers: set readout=False "
+                f"(--preset of 'tagsight train' does), or leave {name} out"
+            )
 
 
 def check_budget(options: FitOptions) -> None:
@@ -167,19 +180,44 @@ def check_budget(options: FitOptions) -> None:
 def _fit_photos(lot: _Lot, desk: _Desk) -> Fitted:
     space = _learn_space(lot, desk.options)
     desk = _plan_runs(lot, space, desk)
-    held_out = _compare_once(lot, space, desk) if len(lot.photos) >= FEWEST_TO_HOLD_OUT else Comparison()
+    held_out = _compare_once(lot, space, desk) if len(lot.photos) >= FEWEST_TO_HOLD_OUT else None
     runs = desk.lay_out(lot, space, "learning")
     taught = _teach(lot, runs, space, desk, "learning")
-    readout = taught.readout and taught.readout._replace(bias=held_out.bias)
-    allowed = _allow(np.hstack(lot.tags), desk.options)
-    spots = merge_spots(
-        [
-            find_spots(odds, run.stacked.groups, run.here.start)
-            for run, odds in look_through(runs, taught.learned, allowed)
-        ]
+    bias, objects, attributes = held_out or Comparison(
+        attributes=AS_MODELLED if taught.object_attributes else UNCALIBRATED
     )
-    _, objects, attributes = held_out
-    return Fitted(space.views, space.projection, taught.learned, readout, objects, attributes, spots, taught.bound)
+    readout = taught.readout and taught.readout._replace(bias=bias)
+    spots = merge_spots(list(_find_spots(lot, runs, taught, attributes, desk.options)))
+    return Fitted(
+        space.views,
+        space.projection,
+        taught.learned,
+        taught.object_attributes,
+        readout,
+        objects,
+        attributes,
+        spots,
+        taught.bound,
+    )
+
+
+def _find_spots(
+    lot: _Lot, runs: PhotoRuns, taught: _Taught, calibration: Calibration, options: FitOptions
+) -> Iterator[Spots]:
+    """Of each run, under the photos' tags."""
+    factors = taught.learned.settings.factors
+    here = slice(factors.objects, factors.tagged)
+    for run, log_odds in look_through(runs, taught.learned, _allow(_as_factors(lot.tags, options), options)):
+        if taught.object_attributes:
+            appearance = taught.learned.state.appearance.mean[: factors.objects]
+            photos = split_photos(run.stacked.groups, run.stacked.X, log_odds)
+            described = [
+                describe_objects(taught.object_attributes, calibration, appearance, *photo).of_regions
+                for photo in photos
+            ]
+            may = lot.tags.attributes[run.here][run.stacked.groups]
+            log_odds[:, here] = np.where(may, logit(np.concatenate(described)), -np.inf)
+        yield find_spots(log_odds, run.stacked.groups, run.here.start)
 
 
 def _learn_space(lot: _Lot, options: FitOptions) -> Space:
@@ -207,7 +245,7 @@ def _plan_runs(lot: _Lot, space: Space, desk: _Desk) -> _Desk:
     _compile_kernels(lot, space, desk)
     length = desk.checkpoint and desk.checkpoint.load_result("length")
     if length is None:
-        allowed = _allow(np.hstack(lot.tags), desk.options)
+        allowed = _allow(_as_factors(lot.tags, desk.options), desk.options)
         length = plan_length(desk.options.memory, lot.sizes, allowed, space.length)
         if desk.checkpoint:
             desk.checkpoint.keep_result("length", length)
@@ -219,8 +257,9 @@ def _compile_kernels(lot: _Lot, space: Space, desk: _Desk) -> None:
     few = lot.choose(np.arange(len(lot.photos)) < FEW)
     runs = HeldRuns(few.photos, space)
     desk = desk._replace(report=stay_silent, checkpoint=None)
-    learned, _ = _fit_model(runs, np.hstack(few.tags), few.tags.attributes.shape[1], space.length, desk, "compiling")
-    for _ in look_through(runs, learned, _allow(np.hstack(few.tags), desk.options)):
+    few_tags = _as_factors(few.tags, desk.options)
+    learned, _ = _fit_model(runs, few_tags, few.tags.attributes.shape[1], space.length, desk, "compiling")
+    for _ in look_through(runs, learned, _allow(few_tags, desk.options)):
         pass
 
 
@@ -232,7 +271,11 @@ def _teach(lot: _Lot, runs: PhotoRuns, space: Space, desk: _Desk, stage: str) ->
     nothing to locate, and the model alone answers.
     """
     objects, attributes = lot.tags
-    learned, bound = _fit_model(runs, np.hstack(lot.tags), attributes.shape[1], space.length, desk, stage)
+    as_factors = _as_factors(lot.tags, desk.options)
+    learned, bound = _fit_model(runs, as_factors, attributes.shape[1], space.length, desk, stage)
+    object_attributes = None
+    if desk.options.attributes_of == "objects":
+        object_attributes = learn_attributes(runs, learned, lot.tags, _allow(as_factors, desk.options))
     readout = None
     if desk.options.readout and objects.shape[1]:
         locator = learned
@@ -240,7 +283,7 @@ def _teach(lot: _Lot, runs: PhotoRuns, space: Space, desk: _Desk, stage: str) ->
             locator, _ = _fit_model(runs, objects, 0, space.length, desk, f"{stage} where objects are")
         course = PhotoCourse(runs, space, locator, _allow(objects, desk.options), int(lot.sizes.sum()))
         readout = learn_readout(course, lot.tags, desk.options.weights)
-    return _Taught(learned, readout, bound)
+    return _Taught(learned, object_attributes, readout, bound)
 
 
 def _fit_model(
@@ -268,6 +311,11 @@ def _fit_model(
     return Learned(fit.state, fit.summary, settings), tuple(sweep.bound.total for sweep in fit.sweeps)
 
 
+def _as_factors(tags: Tags, options: FitOptions) -> Array:
+    """(I, K_o + K_a) the tagged factors that regions of each photo may have: no attributes where objects have those."""
+    return np.hstack([tags.objects, tags.attributes * np.uint8(options.attributes_of == "regions")])
+
+
 def _allow(tags: Array, options: FitOptions) -> Array:
     """(I, K) the factors of each photo: its tags, and the free ones."""
     return np.hstack([tags, np.ones((len(tags), options.n_free), np.uint8)])
@@ -287,7 +335,7 @@ def _compare_once(lot: _Lot, space: Space, desk: _Desk) -> Comparison:
     if taught.readout:
         found = compare_readings(runs, others.tags, space, taught.readout)
     else:
-        found = compare_posteriors(runs, others.tags, taught.learned)
+        found = compare_posteriors(runs, others.tags, taught.learned, taught.object_attributes)
     if checkpoint:
         checkpoint.keep_result("calibration", found)
     desk.clear("calibrating", "held-out")

@@ -15,7 +15,10 @@ from tagsight.features.codebook import Projection, project
 from tagsight.features.described import DescribedPhoto
 from tagsight.features.describer import Recipe
 from tagsight.features.views import Views, see_directions
+from tagsight.model.infer import Inference
 from tagsight.model.layout import Edges
+from tagsight.model.object_attributes import ObjectAttributes
+from tagsight.photo_attributes import describe_objects, split_photos
 from tagsight.photo_scores import score_photos
 from tagsight.readout.adapt import adapt_readout
 from tagsight.readout.learn import Readout
@@ -51,6 +54,7 @@ class TrainedModel(NamedTuple):
     views: Views
     projection: Projection
     learned: Learned
+    object_attributes: ObjectAttributes | None  # None: attributes are factors of regions
     readout: Readout | None  # None: the model's posterior speaks for itself
     objects: Calibration
     attributes: Calibration
@@ -100,6 +104,11 @@ class Sight(Protocol):
         ...
 
     @property
+    def object_attributes(self) -> ObjectAttributes | None:
+        """What is known of attributes of objects; None: they are factors of regions."""
+        ...
+
+    @property
     def readout(self) -> Readout | None:
         """The readers of regions, if any."""
         ...
@@ -124,11 +133,8 @@ def look_at(
     `together`: model and readers learn from the photos too before they answer; they themselves stay as they are.
     """
     factors = model.learned.settings.factors
-    stacked = stack_photos(photos, model.views, model.projection)
-    tagged = np.ones((len(photos), factors.tagged), np.uint8) if allowed is None else np.hstack(allowed)
-    new = NewPhotos(*stacked, np.hstack([tagged, np.ones((len(photos), factors.free), np.uint8)]))
-    infer = partial(infer_transductively, max_sweeps=SWEEPS, tol=SETTLED) if together else infer_photos
-    seen = infer(model.learned, new)
+    stacked, seen = infer_posterior(model, photos, allowed, together=together)
+    tagged = _allow(model, len(photos), allowed)
     log_odds = seen.log_odds[:, : factors.tagged]
     objects, attributes = np.hsplit(log_odds, [factors.objects])
     classes = np.hstack([np.zeros((len(log_odds), 1)), objects])
@@ -143,18 +149,51 @@ def look_at(
         strongest, clearest, _, whole = score_photos(log_odds, stacked.groups, model.learned)
         of_objects = attributes[clearest]
     in_photo = np.where(np.isneginf(strongest), 0.0, model.objects.apply(strongest, whole))  # 0: barred
+    if model.object_attributes:
+        may = tagged[:, None, factors.objects :]
+        appearance = seen.appearance[: factors.objects]
+        described = [
+            describe_objects(model.object_attributes, model.attributes, appearance, X, odds)
+            for X, odds in split_photos(stacked.groups, stacked.X, objects)
+        ]
+        like = [one.of_regions * here for one, here in zip(described, may, strict=True)]
+        of_objects = [one.of_objects * here for one, here in zip(described, may, strict=True)]
+    else:
+        like = np.split(model.attributes.apply(attributes), ends)
+        of_objects = model.attributes.apply(of_objects)
     return [
         RegionPosterior(*parts)
         for parts in zip(
             np.split(softmax(classes, axis=1)[:, 1:], ends),
-            np.split(model.attributes.apply(attributes), ends),
+            like,
             np.split(seen.assign[:, factors.tagged :].astype(np.float64), ends),
             seen.prior,
             in_photo,
-            model.attributes.apply(of_objects),
+            of_objects,
             strict=True,
         )
     ]
+
+
+def infer_posterior(
+    model: Sight, photos: Sequence[DescribedPhoto], allowed: Tags | None = None, *, together: bool = False
+) -> tuple["Stacked", Inference]:
+    """The regions of all photos, and what the model of regions says of them; arguments as of `look_at`."""
+    factors = model.learned.settings.factors
+    tagged = _allow(model, len(photos), allowed)
+    if model.object_attributes:
+        tagged[:, factors.objects :] = 0
+    stacked = stack_photos(photos, model.views, model.projection)
+    new = NewPhotos(*stacked, np.hstack([tagged, np.ones((len(photos), factors.free), np.uint8)]))
+    infer = partial(infer_transductively, max_sweeps=SWEEPS, tol=SETTLED) if together else infer_photos
+    return stacked, infer(model.learned, new)
+
+
+def _allow(model: Sight, n_photos: int, allowed: Tags | None) -> Array:
+    """(I, K_o + K_a) the tags that photos may have."""
+    return (
+        np.ones((n_photos, model.learned.settings.factors.tagged), np.uint8) if allowed is None else np.hstack(allowed)
+    )
 
 
 class Stacked(NamedTuple):

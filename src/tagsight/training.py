@@ -20,7 +20,7 @@ from tagsight.features.classic import choose_photos, learn_codebook
 from tagsight.features.described import MAX_REGIONS, N_REGIONS
 from tagsight.features.describer import Recipe, pin_recipe
 from tagsight.features.extract import Extraction, Spread, extract
-from tagsight.fitting import FitOptions, check_budget, check_photo_effect, fit_photos
+from tagsight.fitting import FitOptions, check_budget, check_model_alone, fit_photos
 from tagsight.model.settings import MAX_FREE, NOISES, check_shrinkage
 from tagsight.progress import Report, stay_silent
 from tagsight.regions import segment_photo
@@ -47,6 +47,7 @@ class TrainOptions(NamedTuple):
     shrinkage: float | None = None  # of appearances, in regions; None: learned; see `model.settings.Settings`
     attribute_shrinkage: float | None = None  # None: as for the others
     photo_effect: float = 0.0  # share of its photo's mean subtracted from a region's vector; see `trained.embed`
+    attributes_of: str = "regions"  # or "objects"; see `model.object_attributes`
     n_regions: int = N_REGIONS
     seed: int = 0
     n_workers: int | None = None
@@ -69,6 +70,7 @@ class TrainOptions(NamedTuple):
             shrinkage=self.shrinkage,
             attribute_shrinkage=self.attribute_shrinkage,
             photo_effect=self.photo_effect,
+            attributes_of=self.attributes_of,
             readout=self.readout,
             device=self.device,
             seed=self.seed,
@@ -117,7 +119,7 @@ def check_options(options: TrainOptions) -> None:
     check_between(options.seed, "seed", 0, MAX_SEED)
     check_choice(options.noise, "noise", NOISES)
     check_shrinkage(options.shrinkage, options.attribute_shrinkage)
-    check_photo_effect(options.fit_options)
+    check_model_alone(options.fit_options)
     if options.n_workers is not None:
         check_between(options.n_workers, "the number of workers", 1, MAX_WORKERS)
 
@@ -151,6 +153,7 @@ def _train(
             fitted.views,
             fitted.projection,
             fitted.learned,
+            fitted.object_attributes,
             fitted.readout,
             fitted.objects,
             fitted.attributes,

@@ -16,11 +16,17 @@ from .conftest import call
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((), (False, None, None, "isotropic", 0.0)),
-        (("--no-exclusive",), (False, None, None, "isotropic", 0.0)),
-        (("--exclusive",), (True, None, None, "isotropic", 0.0)),
-        (("--exclusive", "--shrinkage", "2", "--attribute-shrinkage", "20"), (True, 2.0, 20.0, "isotropic", 0.0)),
-        (("--preset", "ws-sibp", "--noise", "full", "--photo-effect", "0.5"), (False, None, None, "full", 0.5)),
+        ((), (False, None, None, "isotropic", 0.0, "regions")),
+        (("--no-exclusive",), (False, None, None, "isotropic", 0.0, "regions")),
+        (("--exclusive",), (True, None, None, "isotropic", 0.0, "regions")),
+        (
+            ("--exclusive", "--shrinkage", "2", "--attribute-shrinkage", "20"),
+            (True, 2.0, 20.0, "isotropic", 0.0, "regions"),
+        ),
+        (
+            ("--preset", "ws-sibp", "--noise", "full", "--photo-effect", "0.5", "--attributes-of", "objects"),
+            (False, None, None, "full", 0.5, "objects"),
+        ),
     ],
 )
 def test_they_reach_the_fit(
@@ -36,7 +42,8 @@ def test_they_reach_the_fit(
     monkeypatch.setattr(train, "train_model", stop)
     call("train", tmp_path / "photos/train", "-o", tmp_path / "a.model", *arguments)
     fit = given[0].fit_options
-    assert (fit.exclusive, fit.shrinkage, fit.attribute_shrinkage, fit.noise, fit.photo_effect) == expected
+    found = (fit.exclusive, fit.shrinkage, fit.attribute_shrinkage, fit.noise, fit.photo_effect, fit.attributes_of)
+    assert found == expected
 
 
 @pytest.mark.parametrize(
@@ -47,6 +54,8 @@ def test_they_reach_the_fit(
         (("--attribute-shrinkage", "2"), "attribute_shrinkage needs a shrinkage for the other factors too"),
         (("--noise", "loud"), "noise must be one of isotropic, full"),
         (("--preset", "ws-sibp", "--photo-effect", "1.5"), "photo_effect must lie between 0 and 1"),
+        (("--attributes-of", "objects"), "attributes_of objects is for a model without region classifiers"),
+        (("--preset", "ws-sibp", "--attributes-of", "photos"), "attributes_of must be one of regions, objects"),
         (("--photo-effect", "0.5"), "photo_effect 0.5 is for a model without region classifiers"),
     ],
 )

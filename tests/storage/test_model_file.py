@@ -17,6 +17,7 @@ from tagsight.estimator import StackedIBP
 from tagsight.features.codebook import Projection
 from tagsight.features.describer import Recipe, open_describer
 from tagsight.features.views import Views
+from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.readout.attributes import AttributeReader
 from tagsight.readout.learn import Readout
 from tagsight.readout.regression import Linear
@@ -50,6 +51,7 @@ def make_model(noise: str = "isotropic", **choices: Any) -> TrainedModel:
         Views(np.array([5, 8]), np.array([0.7, 1.0]), np.array([0.5, 2.0]), 0.25),
         Projection(basis, np.zeros(6, np.float32)),
         fitted._learned,
+        None,
         Readout(
             _reader(8, 2, 0),
             _reader(6, 3, 1),
@@ -124,11 +126,38 @@ def test_exclusive_factors_and_shrinkage_come_back_as_they_were(tmp_path: Path) 
     assert (settings.exclusive, settings.shrinkage, settings.attribute_shrinkage) == (True, 2.5, 20.0)
 
 
+def test_attributes_of_objects_come_back_as_they_were(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    attributes = ObjectAttributes(rng.uniform(0.1, 0.9, (2, 1)), rng.normal(size=(1, 6)), rng.normal(size=(1, 6)))
+    model = make_model()._replace(readout=None, object_attributes=attributes)
+    save_model(model, tmp_path / "a.model")
+    again = load_model(tmp_path / "a.model")
+    assert again.object_attributes is not None
+    assert_same(again.object_attributes, attributes)
+    save_model(again, tmp_path / "b.model")
+    assert (tmp_path / "b.model").read_bytes() == (tmp_path / "a.model").read_bytes()
+    header, tensors, _ = read_tensors(tmp_path / "a.model")
+    assert header is not None
+    for name, wrong, says in (
+        ("probability", np.full((2, 1), 1.5), "must lie between 0.001 and 0.995"),
+        ("probability", np.zeros((3, 1)) + 0.5, r"must have shape \(2, 1\)"),
+        ("effect", np.full((1, 6), np.nan), "has NaN or infinity"),
+        ("weights", np.zeros((1, 5)), r"must have shape \(1, 6\)"),
+    ):
+        save_tensors(tmp_path / "b.model", header, {**tensors, f"object_attributes.{name}": wrong})
+        with pytest.raises(InputError, match=f"'object_attributes.{name}' {says}"):
+            load_model(tmp_path / "b.model")
+    save_tensors(tmp_path / "b.model", {**header, "attributes_of": "regions"}, tensors)
+    with pytest.raises(InputError, match=r"unknown tensor 'object_attributes\.effect'"):
+        load_model(tmp_path / "b.model")
+
+
 def test_an_earlier_file_without_them_has_the_defaults() -> None:
     old = load_model(Path(__file__).with_name("schema-8.model"))
     settings = old.learned.settings
     assert (settings.exclusive, settings.shrinkage, settings.attribute_shrinkage) == (False, None, None)
     assert old.views.photo_effect == 0.0
+    assert old.object_attributes is None
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.5, float("nan"), "0.5", None])
@@ -212,7 +241,7 @@ def test_a_network_of_the_user_keeps_its_path(path: Path) -> None:
 
 def test_a_schema_that_is_no_longer_read_says_so(path: Path) -> None:
     rewrite_header(path, schema=6)
-    with pytest.raises(InputError, match=r"older tagsight \(schema 6, this one reads 9\); train again"):
+    with pytest.raises(InputError, match=r"older tagsight \(schema 6, this one reads 10\); train again"):
         load_model(path)
 
 

@@ -79,8 +79,8 @@ EXCLUSIVE: dict[str, Any] = {
     "exclusive": True,
     "noise": "full",
     "shrinkage": 10.0,
-    "attribute_shrinkage": 3000.0,
     "photo_effect": 0.6,
+    "attributes_of": "objects",
     "coupling": 0.0,
     "affinity": 0.0,
 }
@@ -90,7 +90,10 @@ MODEL_CANDIDATES: dict[str, Entry] = {
     "exclusive": _change_model(**EXCLUSIVE),
     "exclusive-isotropic": _change_model(**{**EXCLUSIVE, "noise": "isotropic"}),
     "exclusive-no-photo-effect": _change_model(**{**EXCLUSIVE, "photo_effect": 0.0}),
-    "exclusive-learned-shrinkage": _change_model(**{**EXCLUSIVE, "shrinkage": None, "attribute_shrinkage": None}),
+    "exclusive-learned-shrinkage": _change_model(**{**EXCLUSIVE, "shrinkage": None}),
+    "exclusive-attributes-of-regions": _change_model(
+        **{**EXCLUSIVE, "attributes_of": "regions", "attribute_shrinkage": 3000.0}
+    ),
     "exclusive-fields": _change_model(**{**EXCLUSIVE, "coupling": 0.4, "affinity": 2.0}),
 }
 """Settings that may replace those of the preset, to be compared on held-out training photos (`--on validation`).

@@ -11,13 +11,14 @@ from tagsight.data.vocabulary import Tags
 from tagsight.evaluation.method import Seen
 from tagsight.features.described import DescribedPhoto
 from tagsight.fitting import FitOptions, Fitted, fit_photos
-from tagsight.readout.attributes import describe_parts
+from tagsight.photo_attributes import describe_parts
+from tagsight.readout import attributes as attribute_reader
 from tagsight.readout.read import read_regions
 from tagsight.readout.regions import Regions
 from tagsight.readout.weights import Weights
 from tagsight.stopping import check_stop
 from tagsight.tasks.named import add_background
-from tagsight.trained import RegionPosterior, embed, look_at
+from tagsight.trained import RegionPosterior, embed, infer_posterior, look_at
 from tagsight.types import Array, Floats
 
 BATCH = 64  # photos looked at together
@@ -63,12 +64,17 @@ class StackedIBPMethod:
         return [self._to_seen(posterior) for posterior in look_at(self._fitted, photos, together=True)]
 
     def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
-        """(B, K_a): the reader of attributes on what is in a box; else the mean of its regions' log-odds."""
+        """(B, K_a): what the reader or the objects say of a box; else the mean of its regions."""
         shares, fitted = weigh_boxes(photo, boxes), self._fitted
         if readout := fitted.readout:
             X = embed(photo.features, fitted.views, fitted.projection)
             reading = read_regions(Regions([photo], fitted.views, X), readout)
-            return describe_parts(readout.attributes, X, reading.shares, shares)
+            return attribute_reader.describe_parts(readout.attributes, X, reading.shares, shares)
+        if attributes := fitted.object_attributes:
+            stacked, seen = infer_posterior(fitted, [photo])
+            appearance = seen.appearance[: fitted.learned.settings.factors.objects]
+            described = describe_parts(attributes, fitted.attributes, appearance, stacked.X, seen.log_odds, shares)
+            return _odds(described)
         (posterior,) = look_at(fitted, [photo])
         return shares @ _odds(posterior.attributes)
 

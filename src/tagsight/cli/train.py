@@ -74,6 +74,9 @@ def run(
     attribute_shrinkage: Annotated[
         float | None, typer.Option(help="The same for attributes. Equal to --shrinkage by default.")
     ] = None,
+    attributes_of: Annotated[
+        str, typer.Option(help="What an attribute describes: regions, or objects; with --preset only.")
+    ] = "regions",
     seed: Annotated[int, typer.Option(min=0)] = 0,
     regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
     device: Annotated[str, typer.Option(help="Where to describe and learn: cpu, cuda or cuda-bf16.")] = "cpu",
@@ -100,6 +103,7 @@ def run(
         memory=read_size(memory) if memory else None,
         noise=noise,
         photo_effect=photo_effect,
+        attributes_of=attributes_of,
         exclusive=exclusive,
         shrinkage=shrinkage,
         attribute_shrinkage=attribute_shrinkage,

@@ -19,6 +19,7 @@ import numpy as np
 from tagsight.data.collection import RESERVED
 from tagsight.features.classic import COMPONENTS, DESCRIPTOR_LENGTH, FISHER_LENGTH
 from tagsight.features.described import MAX_REGIONS
+from tagsight.model.object_attributes import RAREST, SUREST
 from tagsight.model.settings import (
     MAX_FREE,
     NOISES,
@@ -80,6 +81,11 @@ TENSORS = {
 FULL_NOISE_TENSORS = {
     "inverse_shape": Tensor("float64", ("d", "d")),
     "summary.square": Tensor("float64", ("d", "d")),
+}
+OBJECT_ATTRIBUTE_TENSORS = {
+    "object_attributes.probability": Tensor("float64", ("K_o", "K_a"), RAREST, SUREST),
+    "object_attributes.effect": Tensor("float64", ("K_a", "d")),
+    "object_attributes.weights": Tensor("float64", ("K_a", "d")),
 }
 READOUT_TENSORS = {
     "readout.cue.weights": Tensor("float32", ("D", "K_o")),
@@ -207,6 +213,7 @@ HEADER = {
     "fingerprint": optional(HASH),
     "n_regions": whole(1, MAX_REGIONS),
     "photo_effect": number(0, 1),
+    "attributes_of": choice("regions", "objects"),
     "settings.factors.objects": whole(0, MOST_WORDS),
     "settings.factors.attributes": whole(0, MOST_WORDS),
     "settings.factors.free": whole(0, MAX_FREE),
@@ -275,6 +282,8 @@ def _check_tensors(header: dict[str, Any], tensors: Mapping[str, Array]) -> str 
     has_readout, is_classic = header["readout"] is not None, header["features"] == "classic"
     table = TENSORS | (READOUT_TENSORS if has_readout else {}) | (CODEBOOK_TENSORS if is_classic else {})
     relations = RELATIONS
+    if header["attributes_of"] == "objects":
+        table |= OBJECT_ATTRIBUTE_TENSORS
     if header["settings"]["noise"] == "full":
         table |= FULL_NOISE_TENSORS
         relations = RELATIONS | FULL_NOISE_RELATIONS

@@ -7,6 +7,7 @@ a sentence that says so; so is one whose content does not fit together (`model_c
 The promise: a tagsight reads the files of its own SCHEMA and of every schema in MIGRATIONS. A change that older files
 cannot be migrated over raises SCHEMA and drops them from MIGRATIONS, and the refusal says to train again.
 
+    schema 10: `attributes_of` and, where it is "objects", the tensors of `model.object_attributes`
     schema 9: the features `deep` are those of EfficientNet-Lite2; `photo_effect`, `settings.exclusive`,
               `settings.shrinkage` and `settings.attribute_shrinkage`
     schema 8: the features `deep` are those of EfficientNet-Lite0, which are called `deep-small` since; `fingerprint`,
@@ -30,6 +31,7 @@ from tagsight.features.classic import ClassicCodebook
 from tagsight.features.codebook import Projection
 from tagsight.features.describer import Recipe
 from tagsight.features.views import Views
+from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.model.settings import Factors, Settings
 from tagsight.model.state import ISOTROPIC, Appearance, Globals, Scales, Sparsity, Summary
 from tagsight.readout.attributes import AttributeReader
@@ -41,8 +43,8 @@ from tagsight.storage.tensor_file import TensorFile, read_tensors, save_tensors
 from tagsight.trained import Exemplar, TrainedModel, Training
 from tagsight.types import Array
 
-SCHEMA = 9
-CODEBOOK = "codebook."
+SCHEMA = 10
+CODEBOOK, OBJECT_ATTRIBUTES = "codebook.", "object_attributes."
 VIEW_TENSORS = ("ends", "directions", "strengths")
 REMEDY = "train again or take a backup"
 
@@ -103,8 +105,13 @@ def _migrate_8(header: dict[str, Any]) -> dict[str, Any]:
     return {**header, **changed, "photo_effect": 0.0, "schema": 9}
 
 
+def _migrate_9(header: dict[str, Any]) -> dict[str, Any]:
+    """Schema 9 knew attributes of regions alone."""
+    return {**header, "attributes_of": "regions", "schema": 10}
+
+
 # Each raises the schema by one.
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {7: _migrate_7, 8: _migrate_8}
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {7: _migrate_7, 8: _migrate_8, 9: _migrate_9}
 
 
 def _header(model: TrainedModel) -> dict[str, Any]:
@@ -117,6 +124,7 @@ def _header(model: TrainedModel) -> dict[str, Any]:
         "fingerprint": model.recipe.fingerprint,
         "n_regions": model.n_regions,
         "photo_effect": model.views.photo_effect,
+        "attributes_of": "objects" if model.object_attributes else "regions",
         "settings": {**settings._asdict(), "factors": settings.factors._asdict()},
         "calibration": {"objects": model.objects._asdict(), "attributes": model.attributes._asdict()},
         "readout": model.readout and _readout_numbers(model.readout),
@@ -132,6 +140,7 @@ def _tensors(model: TrainedModel) -> dict[str, Array]:
     return {
         **{f"views.{name}": getattr(model.views, name) for name in VIEW_TENSORS},
         **{f"projection.{name}": array for name, array in model.projection._asdict().items()},
+        **{OBJECT_ATTRIBUTES + name: array for name, array in _list_object_attributes(model).items()},
         **(_readout_tensors(model.readout) if model.readout else {}),
         "appearance.mean": state.appearance.mean,
         "appearance.var": state.appearance.var,
@@ -174,12 +183,19 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
             Summary._make(float(value) if value.ndim == 0 else value for value in summary),
             Settings(**settings),
         ),
+        object_attributes=ObjectAttributes(*(tensors[OBJECT_ATTRIBUTES + name] for name in ObjectAttributes._fields))
+        if header["attributes_of"] == "objects"
+        else None,
         readout=_readout(header["readout"], tensors) if header["readout"] else None,
         objects=Calibration(**header["calibration"]["objects"]),
         attributes=Calibration(**header["calibration"]["attributes"]),
         exemplars=_exemplars(header["exemplars"], tensors),
         training=Training(**{**training, "bound": tuple(training["bound"])}),
     )
+
+
+def _list_object_attributes(model: TrainedModel) -> dict[str, Array]:
+    return model.object_attributes._asdict() if model.object_attributes else {}
 
 
 def _readout_numbers(readout: Readout) -> dict[str, Any]:

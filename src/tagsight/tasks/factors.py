@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagsight.model.fields import correlate
+from tagsight.photo_attributes import complete_counts
 from tagsight.trained import TrainedModel
 
 COMPANIONS = 5
@@ -28,12 +29,15 @@ class Factor(NamedTuple):
 def list_factors(model: TrainedModel) -> list[Factor]:
     """All factors in column order."""
     summary, factors = model.learned.summary, model.learned.settings.factors
-    correlation = correlate(summary.count, summary.pair, summary.n_regions)
+    count, pair = summary.count, summary.pair
+    if model.object_attributes:
+        count, pair = complete_counts(model.object_attributes, model.learned)
+    correlation = correlate(count, pair, summary.n_regions)
     kinds = ["object"] * factors.objects + ["attribute"] * factors.attributes + ["free"] * factors.free
     names = model.factor_names
     listed: list[Factor] = []
     for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         strongest = np.argsort(-correlation[k], kind="stable")[:COMPANIONS]
         companions = tuple((names[m], float(correlation[k, m])) for m in strongest if correlation[k, m] > WEAKEST)
-        listed.append(Factor(name, kind, float(model.learned.rates[k]), companions))
+        listed.append(Factor(name, kind, float(count[k] / summary.n_regions), companions))
     return listed
