@@ -46,7 +46,7 @@ class Posterior:
     full: bool = False  # whether Omega is unknown, with a prior on noise Omega
 
 
-NOISE_STRENGTH = 10.0  # regions per dimension that the prior of the noise covariance counts as
+NOISE_STRENGTH = 50.0  # regions per dimension that the prior of the noise covariance counts as
 
 
 def inner(p: Posterior, a: Array, b: Array) -> float:

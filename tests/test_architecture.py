@@ -21,7 +21,7 @@ LAYERS = [
     {"data", "model"},
     {"regions", "validation", "storage"},
     {"features", "engine"},
-    {"estimator", "photo_attributes", "photo_scores", "readout"},
+    {"estimator", "photo_attributes", "photo_prior", "photo_scores", "readout"},
     {"trained"},
     {"photo_runs", "spots"},
     {"course"},

@@ -256,7 +256,7 @@ def test_bad_arrays_are_refused_by_name_and_index(small: Planted, what: str, mes
         ({"sticks": "one"}, "sticks must be one of per-kind, single, got 'one'"),
         ({"stick_order": "x"}, "stick_order must be one of ranked, free-first, tagged-first"),
         ({"stick_span": "x"}, "stick_span must be one of allowed, all"),
-        ({"start": "zeros"}, "start must be one of tags, kmeans, random, got 'zeros'"),
+        ({"start": "zeros"}, "start must be one of tags, activation, kmeans, random, got 'zeros'"),
         ({"coupling": -1.0}, "coupling must be 0 or more, got -1.0"),
         ({"affinity": np.nan}, "affinity must be 0 or more, got nan"),
         ({"max_sweeps": 0}, "max_sweeps must be 1 or more, got 0"),

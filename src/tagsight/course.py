@@ -17,6 +17,7 @@ from tagsight.model.object_attributes import (
     learn_probability,
     list_pairs,
     solve_effects,
+    weigh_objects,
 )
 from tagsight.photo_attributes import find_deviations, split_photos
 from tagsight.photo_runs import PhotoRuns, Run, RunRows, Space, standardise_blocks
@@ -48,7 +49,7 @@ def learn_attributes(runs: PhotoRuns, learned: Learned, tags: Tags, allowed: Arr
             deviation = np.stack([seen[i].deviation[o] for i, o in zip(*pairs, strict=True)])
             n_regions = np.array([seen[i].n_regions[o] for i, o in zip(*pairs, strict=True)])
             own = expect_own(theta, pairs, tags.attributes[here]) - theta[pairs.objects]
-            sums = sums.add(own, deviation, n_regions)
+            sums = sums.add(own, deviation, weigh_objects(n_regions))
     return solve_effects(theta, sums)
 
 

@@ -69,13 +69,13 @@ class StackedIBP(BaseEstimator):
         tells regions of a photo apart and does not turn on everywhere.
     learn_affinity : bool
         Re-estimate the correlation matrix M every sweep, or keep that of the tags.
-    start : {"tags", "kmeans", "random"}
+    start : {"tags", "activation", "kmeans", "random"}
         Where nu begins.
     passes : int
         Visits of every factor of a region in one sweep.
     noise : {"isotropic", "full"}
         Covariance of what the factors leave unexplained: the same variance in all directions, or any matrix, drawn
-        towards the former by a prior as strong as ten regions per dimension.
+        towards the former by a prior as strong as fifty regions per dimension.
     exclusive : bool
         At most one object or free factor is on in a region; attributes are on beside it.
     shrinkage, attribute_shrinkage : float or None

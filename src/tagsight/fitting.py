@@ -27,7 +27,9 @@ from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop
 from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.model.settings import NOISES, Factors, Settings, check_shrinkage
+from tagsight.model.start import STARTS
 from tagsight.photo_attributes import AS_MODELLED, describe_objects, split_photos
+from tagsight.photo_prior import PhotoPrior, learn_photo_prior
 from tagsight.photo_runs import Chosen, HeldRuns, PhotoRuns, Space, StoredRuns, plan_length
 from tagsight.progress import Report, stay_silent
 from tagsight.readout.learn import Readout, learn_readout
@@ -41,6 +43,7 @@ LENGTH = 256  # of a region's vector after projection
 SAMPLE = 20_000  # regions that views and projection are learned from
 HELD_OUT = 0.2  # of the photos, to calibrate on
 FEWEST_TO_HOLD_OUT = 50  # photos below which nothing is held out
+STRONGEST_PRIOR = 1e6  # of photos upon regions
 ATTRIBUTES_OF = ("regions", "objects")
 FEW = 8  # photos enough to compile the kernels
 MAX_SWEEPS, TOL = 200, 1e-6  # the report shows the bound's curve, settled or not
@@ -58,8 +61,12 @@ class FitOptions(NamedTuple):
     exclusive: bool = False  # at most one object or free factor is on in a region
     shrinkage: float | None = None  # of appearances, in regions; see `model.settings.Settings`
     attribute_shrinkage: float | None = None
+    start: str = "tags"  # one of `model.start.STARTS`
     photo_effect: float = 0.0  # see `trained.embed`
     attributes_of: str = "regions"  # or "objects"; see `model.object_attributes`
+    photo_prior: float | None = (
+        None  # how much regions heed what photos are as wholes; None: unasked; see `photo_prior`
+    )
     readout: bool = True  # False: the model's posterior alone
     weights: Weights = Weights()  # of the readers' parts
     device: str = "cpu"  # where the model sweeps; see StackedIBP
@@ -81,6 +88,7 @@ class Fitted(NamedTuple):
     projection: Projection
     learned: Learned
     object_attributes: ObjectAttributes | None
+    photo_prior: PhotoPrior | None
     readout: Readout | None
     objects: Calibration
     attributes: Calibration
@@ -91,6 +99,7 @@ class Fitted(NamedTuple):
 class _Taught(NamedTuple):
     learned: Learned
     object_attributes: ObjectAttributes | None
+    photo_prior: PhotoPrior | None
     readout: Readout | None
     bound: tuple[float, ...]
 
@@ -142,6 +151,7 @@ def fit_photos(
     """
     options = options or FitOptions()
     check_choice(options.noise, "noise", NOISES)
+    check_choice(options.start, "start", tuple(STARTS))
     check_shrinkage(options.shrinkage, options.attribute_shrinkage)
     check_model_alone(options)
     with ExitStack() as stack:
@@ -160,8 +170,10 @@ def check_model_alone(options: FitOptions) -> None:
     """
     check_between(options.photo_effect, "photo_effect", 0, 1)
     check_choice(options.attributes_of, "attributes_of", ATTRIBUTES_OF)
-    alone = {"photo_effect": options.photo_effect, "attributes_of": options.attributes_of}
-    for name, value in alone.items():
+    if options.photo_prior is not None:
+        check_between(options.photo_prior, "photo_prior", 0, STRONGEST_PRIOR)
+    for name in ("photo_effect", "attributes_of", "photo_prior"):
+        value = getattr(options, name)
         if options.readout and value != FitOptions._field_defaults[name]:
             raise InputError(
                 f"{name} {value} is for a model without region classifiers: set readout=False "
@@ -193,6 +205,7 @@ def _fit_photos(lot: _Lot, desk: _Desk) -> Fitted:
         space.projection,
         taught.learned,
         taught.object_attributes,
+        taught.photo_prior,
         readout,
         objects,
         attributes,
@@ -276,6 +289,9 @@ def _teach(lot: _Lot, runs: PhotoRuns, space: Space, desk: _Desk, stage: str) ->
     object_attributes = None
     if desk.options.attributes_of == "objects":
         object_attributes = learn_attributes(runs, learned, lot.tags, _allow(as_factors, desk.options))
+    photo_prior = None
+    if desk.options.photo_prior is not None:
+        photo_prior = learn_photo_prior(lot.photos, objects, space.standard, desk.options.photo_prior)
     readout = None
     if desk.options.readout and objects.shape[1]:
         locator = learned
@@ -283,7 +299,7 @@ def _teach(lot: _Lot, runs: PhotoRuns, space: Space, desk: _Desk, stage: str) ->
             locator, _ = _fit_model(runs, objects, 0, space.length, desk, f"{stage} where objects are")
         course = PhotoCourse(runs, space, locator, _allow(objects, desk.options), int(lot.sizes.sum()))
         readout = learn_readout(course, lot.tags, desk.options.weights)
-    return _Taught(learned, object_attributes, readout, bound)
+    return _Taught(learned, object_attributes, photo_prior, readout, bound)
 
 
 def _fit_model(
@@ -304,7 +320,7 @@ def _fit_model(
         attribute_shrinkage=options.attribute_shrinkage,
     )
     loop = Loop(MAX_SWEEPS, TOL, lambda sweep: desk.report(stage, sweep.number, MAX_SWEEPS))
-    lesson = Lesson(D, settings, loop, start_affinity(tags, settings), seed=options.seed)
+    lesson = Lesson(D, settings, loop, start_affinity(tags, settings), options.start, options.seed)
     kept = desk.checkpoint and desk.checkpoint.fit(stage.replace(" ", "-"))
     fit = kept and kept.load_fit()
     fit = fit or runs.learn(lesson, _allow(tags, options), where=options.where, checkpoint=kept)
@@ -335,7 +351,7 @@ def _compare_once(lot: _Lot, space: Space, desk: _Desk) -> Comparison:
     if taught.readout:
         found = compare_readings(runs, others.tags, space, taught.readout)
     else:
-        found = compare_posteriors(runs, others.tags, taught.learned, taught.object_attributes)
+        found = compare_posteriors(runs, others.tags, taught.learned, taught.object_attributes, taught.photo_prior)
     if checkpoint:
         checkpoint.keep_result("calibration", found)
     desk.clear("calibrating", "held-out")

@@ -10,6 +10,7 @@ from tagsight.data.vocabulary import Tags
 from tagsight.engine.inference import Learned
 from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.photo_attributes import AS_MODELLED, split_photos, weigh_attributes
+from tagsight.photo_prior import PhotoPrior
 from tagsight.photo_runs import PhotoRuns, Space
 from tagsight.photo_scores import score_photos
 from tagsight.readout.learn import Readout
@@ -46,7 +47,11 @@ def compare_readings(runs: PhotoRuns, tags: Tags, space: Space, readout: Readout
 
 
 def compare_posteriors(
-    runs: PhotoRuns, tags: Tags, learned: Learned, object_attributes: ObjectAttributes | None = None
+    runs: PhotoRuns,
+    tags: Tags,
+    learned: Learned,
+    object_attributes: ObjectAttributes | None = None,
+    photo_prior: PhotoPrior | None = None,
 ) -> Comparison:
     """From what the model alone says.
 
@@ -65,6 +70,8 @@ def compare_posteriors(
         objects[run.here], clearest, strongest[run.here], company[run.here] = score_photos(
             log_odds, run.stacked.groups, learned
         )
+        if photo_prior:
+            company[run.here] = photo_prior.score(run.photos)
         tagged = np.nonzero(tags.objects[run.here])
         if object_attributes:
             photos = split_photos(run.stacked.groups, run.stacked.X, log_odds)

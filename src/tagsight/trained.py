@@ -19,13 +19,15 @@ from tagsight.model.infer import Inference
 from tagsight.model.layout import Edges
 from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.photo_attributes import describe_objects, split_photos
+from tagsight.photo_prior import PhotoPrior, heed_photos
 from tagsight.photo_scores import score_photos
 from tagsight.readout.adapt import adapt_readout
 from tagsight.readout.learn import Readout
-from tagsight.readout.read import read_regions
+from tagsight.readout.read import Reading, read_regions
 from tagsight.readout.regions import Regions
 from tagsight.types import Array, Floats, Ints
 
+FAINTEST = 1e-300  # probability
 SWEEPS, SETTLED = 200, 1e-6  # at most, and relative change of the bound, where a model learns from new photos
 
 
@@ -55,6 +57,7 @@ class TrainedModel(NamedTuple):
     projection: Projection
     learned: Learned
     object_attributes: ObjectAttributes | None  # None: attributes are factors of regions
+    photo_prior: PhotoPrior | None  # None: photos as wholes say nothing of their objects
     readout: Readout | None  # None: the model's posterior speaks for itself
     objects: Calibration
     attributes: Calibration
@@ -109,6 +112,11 @@ class Sight(Protocol):
         ...
 
     @property
+    def photo_prior(self) -> PhotoPrior | None:
+        """What photos as wholes say of their objects; None: nothing."""
+        ...
+
+    @property
     def readout(self) -> Readout | None:
         """The readers of regions, if any."""
         ...
@@ -135,44 +143,81 @@ def look_at(
     factors = model.learned.settings.factors
     stacked, seen = infer_posterior(model, photos, allowed, together=together)
     tagged = _allow(model, len(photos), allowed)
-    log_odds = seen.log_odds[:, : factors.tagged]
-    objects, attributes = np.hsplit(log_odds, [factors.objects])
-    classes = np.hstack([np.zeros((len(log_odds), 1)), objects])
-    ends = np.cumsum([len(photo.features) for photo in photos])[:-1]
     if model.readout:
         regions = Regions(photos, model.views, stacked.X)
         readout = adapt_readout(regions, model.readout) if together else model.readout
-        reading = read_regions(regions, readout, tagged[:, : factors.objects])
-        classes, _, attributes, of_objects, whole = reading
-        strongest = np.maximum.reduceat(reading.objects, np.append(0, ends))
+        answer = _answer_by_readout(model, read_regions(regions, readout, tagged[:, : factors.objects]), stacked)
     else:
-        strongest, clearest, _, whole = score_photos(log_odds, stacked.groups, model.learned)
-        of_objects = attributes[clearest]
-    in_photo = np.where(np.isneginf(strongest), 0.0, model.objects.apply(strongest, whole))  # 0: barred
-    if model.object_attributes:
-        may = tagged[:, None, factors.objects :]
-        appearance = seen.appearance[: factors.objects]
-        described = [
-            describe_objects(model.object_attributes, model.attributes, appearance, X, odds)
-            for X, odds in split_photos(stacked.groups, stacked.X, objects)
-        ]
-        like = [one.of_regions * here for one, here in zip(described, may, strict=True)]
-        of_objects = [one.of_objects * here for one, here in zip(described, may, strict=True)]
-    else:
-        like = np.split(model.attributes.apply(attributes), ends)
-        of_objects = model.attributes.apply(of_objects)
+        answer = _answer_by_posterior(model, photos, stacked, seen, tagged)
     return [
         RegionPosterior(*parts)
         for parts in zip(
-            np.split(softmax(classes, axis=1)[:, 1:], ends),
-            like,
-            np.split(seen.assign[:, factors.tagged :].astype(np.float64), ends),
+            _split(softmax(answer.classes, axis=1)[:, 1:], stacked.groups),
+            _split(answer.attributes, stacked.groups),
+            _split(seen.assign[:, factors.tagged :].astype(np.float64), stacked.groups),
             seen.prior,
-            in_photo,
-            of_objects,
+            answer.in_photo,
+            answer.of_objects,
             strict=True,
         )
     ]
+
+
+class _Answer(NamedTuple):
+    """What is said of the regions of I photos and of their objects."""
+
+    classes: Floats  # (N, 1 + K_o) log-probabilities of background and objects, up to a constant
+    attributes: Floats  # (N, K_a) probabilities
+    in_photo: Floats  # (I, K_o) probabilities
+    of_objects: Floats  # (I, K_o, K_a) probabilities
+
+
+def _answer_by_readout(model: Sight, reading: Reading, stacked: "Stacked") -> _Answer:
+    strongest = np.maximum.reduceat(reading.objects, np.flatnonzero(np.diff(stacked.groups, prepend=-1)))
+    return _Answer(
+        reading.classes,
+        model.attributes.apply(reading.attributes),
+        _ask_photos(model, strongest, reading.whole),
+        model.attributes.apply(reading.of_objects),
+    )
+
+
+def _answer_by_posterior(
+    model: Sight, photos: Sequence[DescribedPhoto], stacked: "Stacked", seen: Inference, tagged: Array
+) -> _Answer:
+    factors, groups = model.learned.settings.factors, stacked.groups
+    log_odds = seen.log_odds
+    strongest, clearest, _, whole = score_photos(log_odds, groups, model.learned)
+    if model.photo_prior:
+        whole = model.photo_prior.score(photos)
+    in_photo = _ask_photos(model, strongest, whole)
+    strength = model.photo_prior.strength if model.photo_prior else 0.0
+    log_prior = strength * np.log(np.maximum(in_photo, FAINTEST))
+    log_prior -= log_prior.max(axis=1, keepdims=True, initial=-np.inf)
+    classes, objects = heed_photos(
+        log_odds, factors.objects, log_prior[groups], exclusive=model.learned.settings.exclusive
+    )
+    attributes = log_odds[:, factors.objects : factors.tagged]
+    if model.object_attributes is None:
+        of_regions = model.attributes.apply(attributes)
+        return _Answer(classes, of_regions, in_photo, model.attributes.apply(attributes[clearest]))
+    appearance = seen.appearance[: factors.objects]
+    described = [
+        describe_objects(model.object_attributes, model.attributes, appearance, X, odds)
+        for X, odds in split_photos(groups, stacked.X, objects)
+    ]
+    may = tagged[:, factors.objects :]
+    of_regions = np.concatenate([one.of_regions for one in described]) * may[groups]
+    return _Answer(classes, of_regions, in_photo, np.stack([one.of_objects for one in described]) * may[:, None])
+
+
+def _ask_photos(model: Sight, strongest: Array, whole: Array) -> Floats:
+    """(I, K_o) the probability that each object is in the photo; 0 where it is barred."""
+    return np.where(np.isneginf(strongest), 0.0, model.objects.apply(strongest, whole))
+
+
+def _split(rows: Array, groups: Ints) -> list[Array]:
+    return np.split(rows, np.flatnonzero(np.diff(groups)) + 1)
 
 
 def infer_posterior(

@@ -22,6 +22,7 @@ from tagsight.features.describer import Recipe, pin_recipe
 from tagsight.features.extract import Extraction, Spread, extract
 from tagsight.fitting import FitOptions, check_budget, check_model_alone, fit_photos
 from tagsight.model.settings import MAX_FREE, NOISES, check_shrinkage
+from tagsight.model.start import STARTS
 from tagsight.progress import Report, stay_silent
 from tagsight.regions import segment_photo
 from tagsight.stopping import Stop, check_stop
@@ -46,8 +47,10 @@ class TrainOptions(NamedTuple):
     exclusive: bool = False  # at most one object or free factor is on in a region
     shrinkage: float | None = None  # of appearances, in regions; None: learned; see `model.settings.Settings`
     attribute_shrinkage: float | None = None  # None: as for the others
+    start: str = "tags"  # one of `model.start.STARTS`
     photo_effect: float = 0.0  # share of its photo's mean subtracted from a region's vector; see `trained.embed`
     attributes_of: str = "regions"  # or "objects"; see `model.object_attributes`
+    photo_prior: float | None = None  # see `photo_prior`
     n_regions: int = N_REGIONS
     seed: int = 0
     n_workers: int | None = None
@@ -69,8 +72,10 @@ class TrainOptions(NamedTuple):
             exclusive=self.exclusive,
             shrinkage=self.shrinkage,
             attribute_shrinkage=self.attribute_shrinkage,
+            start=self.start,
             photo_effect=self.photo_effect,
             attributes_of=self.attributes_of,
+            photo_prior=self.photo_prior,
             readout=self.readout,
             device=self.device,
             seed=self.seed,
@@ -118,6 +123,7 @@ def check_options(options: TrainOptions) -> None:
     check_between(options.affinity, "affinity", 0, MAX_STRENGTH)
     check_between(options.seed, "seed", 0, MAX_SEED)
     check_choice(options.noise, "noise", NOISES)
+    check_choice(options.start, "start", tuple(STARTS))
     check_shrinkage(options.shrinkage, options.attribute_shrinkage)
     check_model_alone(options.fit_options)
     if options.n_workers is not None:
@@ -154,6 +160,7 @@ def _train(
             fitted.projection,
             fitted.learned,
             fitted.object_attributes,
+            fitted.photo_prior,
             fitted.readout,
             fitted.objects,
             fitted.attributes,

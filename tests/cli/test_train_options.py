@@ -12,25 +12,27 @@ from tagsight.training import TrainOptions
 
 from .conftest import call
 
+DEFAULTS = {
+    "exclusive": False, "shrinkage": None, "attribute_shrinkage": None, "noise": "isotropic", "photo_effect": 0.0,
+    "attributes_of": "regions", "photo_prior": None, "start": "tags",
+}  # fmt: skip
+
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("arguments", "changed"),
     [
-        ((), (False, None, None, "isotropic", 0.0, "regions")),
-        (("--no-exclusive",), (False, None, None, "isotropic", 0.0, "regions")),
-        (("--exclusive",), (True, None, None, "isotropic", 0.0, "regions")),
-        (
-            ("--exclusive", "--shrinkage", "2", "--attribute-shrinkage", "20"),
-            (True, 2.0, 20.0, "isotropic", 0.0, "regions"),
-        ),
-        (
-            ("--preset", "ws-sibp", "--noise", "full", "--photo-effect", "0.5", "--attributes-of", "objects"),
-            (False, None, None, "full", 0.5, "objects"),
-        ),
+        ("", {}),
+        ("--no-exclusive", {}),
+        ("--exclusive", {"exclusive": True}),
+        ("--shrinkage 2 --attribute-shrinkage 20", {"shrinkage": 2.0, "attribute_shrinkage": 20.0}),
+        ("--preset ws-sibp --noise full --photo-effect 0.5", {"noise": "full", "photo_effect": 0.5}),
+        ("--preset ws-sibp --attributes-of objects", {"attributes_of": "objects"}),
+        ("--preset ws-sibp --photo-prior 30", {"photo_prior": 30.0}),
+        ("--start activation", {"start": "activation"}),
     ],
 )
 def test_they_reach_the_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], expected: tuple[Any, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, changed: dict[str, Any]
 ) -> None:
     render_collection(tmp_path / "photos", n_photos=4, seed=0)
     given: list[TrainOptions] = []
@@ -40,10 +42,9 @@ def test_they_reach_the_fit(
         raise InputError("enough")
 
     monkeypatch.setattr(train, "train_model", stop)
-    call("train", tmp_path / "photos/train", "-o", tmp_path / "a.model", *arguments)
+    call("train", tmp_path / "photos/train", "-o", tmp_path / "a.model", *arguments.split())
     fit = given[0].fit_options
-    found = (fit.exclusive, fit.shrinkage, fit.attribute_shrinkage, fit.noise, fit.photo_effect, fit.attributes_of)
-    assert found == expected
+    assert {name: getattr(fit, name) for name in DEFAULTS} == {**DEFAULTS, **changed}
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,9 @@ def test_they_reach_the_fit(
         (("--preset", "ws-sibp", "--photo-effect", "1.5"), "photo_effect must lie between 0 and 1"),
         (("--attributes-of", "objects"), "attributes_of objects is for a model without region classifiers"),
         (("--preset", "ws-sibp", "--attributes-of", "photos"), "attributes_of must be one of regions, objects"),
+        (("--photo-prior", "30"), "photo_prior 30.0 is for a model without region classifiers"),
+        (("--preset", "ws-sibp", "--photo-prior", "-1"), "photo_prior must lie between 0 and"),
+        (("--start", "anywhere"), "start must be one of tags, activation, kmeans, random"),
         (("--photo-effect", "0.5"), "photo_effect 0.5 is for a model without region classifiers"),
     ],
 )

@@ -63,7 +63,7 @@ def planted():
     """Photos whose noise has most of its power along directions that tell the factors apart."""
     D, n_objects, n_free = 12, 3, 1
     appearance = draw_appearance(n_objects + n_free, D, seed=2)
-    photos = draw_planted(appearance, n_free, n_photos=150, n_regions=12, noise=0.0, tags_per_photo=1.5, seed=3)
+    photos = draw_planted(appearance, n_free, n_photos=500, n_regions=12, noise=0.0, tags_per_photo=1.5, seed=3)
     rng = np.random.default_rng(4)
     axes, _ = np.linalg.qr(rng.standard_normal((D, D)))
     covariance = axes @ np.diag([6.0, 4.0, 2.0, *[0.15] * (D - 3)]) @ axes.T

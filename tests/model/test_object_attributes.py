@@ -20,6 +20,7 @@ from tagsight.model.object_attributes import (
     list_pairs,
     score_tags,
     solve_effects,
+    weigh_objects,
 )
 from tagsight.types import Array, Floats
 
@@ -116,7 +117,7 @@ def test_planted_effects_are_found_and_objects_keep_their_appearance() -> None:
     half = len(own) // 2
     sums = Deviations.none(3, 6)
     for part in (slice(0, half), slice(half, None)):
-        sums = sums.add(expected[part], deviation[part], np.full(len(own[part]), 10.0))
+        sums = sums.add(expected[part], deviation[part], np.ones(len(own[part])))
     found = solve_effects(theta, sums)
     assert np.abs(found.effect - effect).max() < 0.15
     truth, score = y[pairs.photos, pairs.objects], found.weigh(deviation, pairs.objects)
@@ -125,7 +126,7 @@ def test_planted_effects_are_found_and_objects_keep_their_appearance() -> None:
 
 
 def test_small_objects_count_less() -> None:
-    one = Deviations.none(1, 2).add(np.ones((1, 1)), np.ones((1, 2)), np.array([NOISY_REGIONS]))
+    one = Deviations.none(1, 2).add(np.ones((1, 1)), np.ones((1, 2)), weigh_objects(np.array([NOISY_REGIONS])))
     assert one.weight == 0.5
     assert_allclose(one.cross, 0.5)
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from tagsight.model.global_step import fit_appearance_scale, fit_noise, solve_appearance
 from tagsight.model.settings import Factors
-from tagsight.model.start import STARTS, blank_globals, first_globals, start_local
+from tagsight.model.start import RIDGE, SLOPE, STARTS, blank_globals, first_globals, start_local
 from tagsight.model.state import Scales
 from tests import oracles
 from tests.model.cases import FACTORS, Case, dense, draw_case, draw_data, for_oracle, summarise
@@ -24,7 +25,41 @@ def test_tags_start_undecided_in_every_region(start: str):
     assert np.array_equal(dense(case)[:, : FACTORS.tagged], 0.5 * allowed)
 
 
-@pytest.mark.parametrize("start", ["tags", "random"])
+def test_an_activation_is_the_regression_of_tags_on_photos():
+    case = draw_case(3)
+    X, groups, allowed = case.data.X, case.data.groups, case.data.allowed
+    means = np.array([X[groups == i].mean(axis=0) for i in range(len(allowed))])
+    tags = allowed[:, : FACTORS.tagged].astype(float)
+    centred = means - means.mean(axis=0)
+    ridge = RIDGE * np.trace(centred.T @ centred) / X.shape[1]
+    W = np.linalg.solve(centred.T @ centred + ridge * np.eye(X.shape[1]), centred.T @ (tags - tags.mean(axis=0)))
+    spread = (centred @ W).std(axis=0)
+    expected = expit(SLOPE * (X - means.mean(axis=0)) @ W / np.where(spread > 0, spread, np.inf))
+    nu = dense(begin(case, "activation"))[:, : FACTORS.tagged]
+    assert nu == pytest.approx(expected * allowed[groups][:, : FACTORS.tagged], abs=1e-9)
+
+
+def test_an_activation_finds_the_regions_that_tags_are_for():
+    rng = np.random.default_rng(0)
+    factors, A = Factors(3, 0, 1), 3.0 * rng.standard_normal((3, 8))
+    data = draw_data(rng, factors, sizes=(6,) * 60, D=8)
+    what = rng.integers(4, size=len(data.X))  # 3: background
+    X = np.vstack([A, np.zeros(8)])[what] + 0.3 * rng.standard_normal((len(what), 8))
+    there = np.array([[np.any(what[data.groups == i] == o) for o in range(3)] for i in range(60)])
+    data = data._replace(X=X, allowed=np.hstack([there, np.ones((60, 1))]).astype(np.uint8))
+    nu = dense(begin(draw_case(0, data, factors), "activation"))[:, :3]
+    objects = what < 3
+    assert np.mean(nu[objects].argmax(axis=1) == what[objects]) > 0.9
+
+
+def test_an_activation_of_photos_all_alike_is_their_tags():
+    case = draw_case(3)
+    alike = case.data._replace(X=np.ones_like(case.data.X))
+    case = draw_case(3, alike)
+    assert np.array_equal(dense(begin(case, "activation")), dense(begin(case, "tags")))
+
+
+@pytest.mark.parametrize("start", ["tags", "random", "activation"])
 def test_free_factors_start_anywhere(start: str):
     free = dense(begin(draw_case(1), start))[:, FACTORS.tagged :]
     assert np.all((free > 0) & (free < 1))

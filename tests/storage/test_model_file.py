@@ -18,6 +18,7 @@ from tagsight.features.codebook import Projection
 from tagsight.features.describer import Recipe, open_describer
 from tagsight.features.views import Views
 from tagsight.model.object_attributes import ObjectAttributes
+from tagsight.photo_prior import PhotoPrior
 from tagsight.readout.attributes import AttributeReader
 from tagsight.readout.learn import Readout
 from tagsight.readout.regression import Linear
@@ -42,7 +43,9 @@ def model() -> TrainedModel:
 
 def make_model(noise: str = "isotropic", **choices: Any) -> TrainedModel:
     data = draw_planted(draw_appearance(5, 6, seed=0), 2, n_photos=20, n_regions=5, tags_per_photo=2, seed=0)
-    fitted = StackedIBP(2, 1, 2, noise=noise, **choices).fit(data.X.astype(np.float32), data.tags, groups=data.groups)
+    fitted = StackedIBP(2, 1, 2, noise=noise, max_sweeps=2000, **choices).fit(
+        data.X.astype(np.float32), data.tags, groups=data.groups
+    )
     basis = np.eye(8, 6, dtype=np.float32)
     return TrainedModel(
         Vocabulary(("dog", "кот"), ("furry",)),
@@ -51,6 +54,7 @@ def make_model(noise: str = "isotropic", **choices: Any) -> TrainedModel:
         Views(np.array([5, 8]), np.array([0.7, 1.0]), np.array([0.5, 2.0]), 0.25),
         Projection(basis, np.zeros(6, np.float32)),
         fitted._learned,
+        None,
         None,
         Readout(
             _reader(8, 2, 0),
@@ -152,12 +156,33 @@ def test_attributes_of_objects_come_back_as_they_were(tmp_path: Path) -> None:
         load_model(tmp_path / "b.model")
 
 
+def test_a_photo_prior_comes_back_as_it_was(tmp_path: Path) -> None:
+    prior = PhotoPrior(*_reader(8, 2, 0), 30.0)
+    save_model(make_model()._replace(readout=None, photo_prior=prior), tmp_path / "a.model")
+    again = load_model(tmp_path / "a.model")
+    assert again.photo_prior is not None
+    assert_same(again.photo_prior, prior)
+    header, tensors, _ = read_tensors(tmp_path / "a.model")
+    assert header is not None
+    for value in (-1.0, "30", float("nan")):
+        save_tensors(tmp_path / "b.model", {**header, "photo_prior": value}, tensors)
+        with pytest.raises(InputError, match="'photo_prior' of its header must be a number"):
+            load_model(tmp_path / "b.model")
+    save_tensors(tmp_path / "b.model", {**header, "photo_prior": None}, tensors)
+    with pytest.raises(InputError, match=r"unknown tensor 'photo_prior\.offset'"):
+        load_model(tmp_path / "b.model")
+    save_tensors(tmp_path / "b.model", header, {**tensors, "photo_prior.weights": np.zeros((8, 3), np.float32)})
+    with pytest.raises(InputError, match=r"'photo_prior\.weights' must have shape \(8, 2\)"):
+        load_model(tmp_path / "b.model")
+
+
 def test_an_earlier_file_without_them_has_the_defaults() -> None:
     old = load_model(Path(__file__).with_name("schema-8.model"))
     settings = old.learned.settings
     assert (settings.exclusive, settings.shrinkage, settings.attribute_shrinkage) == (False, None, None)
     assert old.views.photo_effect == 0.0
     assert old.object_attributes is None
+    assert old.photo_prior is None
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.5, float("nan"), "0.5", None])

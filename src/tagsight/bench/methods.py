@@ -79,8 +79,10 @@ EXCLUSIVE: dict[str, Any] = {
     "exclusive": True,
     "noise": "full",
     "shrinkage": 10.0,
+    "start": "activation",
     "photo_effect": 0.6,
     "attributes_of": "objects",
+    "photo_prior": 30.0,
     "coupling": 0.0,
     "affinity": 0.0,
 }
@@ -91,6 +93,10 @@ MODEL_CANDIDATES: dict[str, Entry] = {
     "exclusive-isotropic": _change_model(**{**EXCLUSIVE, "noise": "isotropic"}),
     "exclusive-no-photo-effect": _change_model(**{**EXCLUSIVE, "photo_effect": 0.0}),
     "exclusive-learned-shrinkage": _change_model(**{**EXCLUSIVE, "shrinkage": None}),
+    "exclusive-start-at-tags": _change_model(**{**EXCLUSIVE, "start": "tags"}),
+    "exclusive-no-photo-prior": _change_model(**{**EXCLUSIVE, "photo_prior": None}),
+    "exclusive-weak-photo-prior": _change_model(**{**EXCLUSIVE, "photo_prior": 10.0}),
+    "exclusive-strong-photo-prior": _change_model(**{**EXCLUSIVE, "photo_prior": 100.0}),
     "exclusive-attributes-of-regions": _change_model(
         **{**EXCLUSIVE, "attributes_of": "regions", "attribute_shrinkage": 3000.0}
     ),

@@ -24,6 +24,7 @@ from tagsight.features.describer import FAMILIES
 from tagsight.fitting import FEWEST_TO_HOLD_OUT
 from tagsight.locks import hold_lock
 from tagsight.memory import read_size
+from tagsight.model.start import STARTS
 from tagsight.presets import PRESETS
 from tagsight.stopping import STOP
 from tagsight.storage.checkpoint import check_checkpoint_folder, has_checkpoint, place_checkpoint, remove_checkpoint
@@ -56,6 +57,7 @@ def run(
         ),
     ] = None,
     noise: Annotated[str, typer.Option(help="Covariance of the model's noise: isotropic or full.")] = "isotropic",
+    start: Annotated[str, typer.Option(help=f"Where the model begins: {', '.join(STARTS)}.")] = "tags",
     photo_effect: Annotated[
         float,
         typer.Option(help="Share of a photo's mean vector to subtract from its regions, 0 to 1; with --preset only."),
@@ -77,6 +79,12 @@ def run(
     attributes_of: Annotated[
         str, typer.Option(help="What an attribute describes: regions, or objects; with --preset only.")
     ] = "regions",
+    photo_prior: Annotated[
+        float | None,
+        typer.Option(
+            help="How much regions heed what the whole photo looks like, for instance 30; with --preset only."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
     device: Annotated[str, typer.Option(help="Where to describe and learn: cpu, cuda or cuda-bf16.")] = "cpu",
@@ -102,8 +110,10 @@ def run(
     options = options._replace(
         memory=read_size(memory) if memory else None,
         noise=noise,
+        start=start,
         photo_effect=photo_effect,
         attributes_of=attributes_of,
+        photo_prior=photo_prior,
         exclusive=exclusive,
         shrinkage=shrinkage,
         attribute_shrinkage=attribute_shrinkage,

@@ -20,7 +20,7 @@ from scipy.special import multigammaln
 from tagsight.model.state import Appearance, Summary
 from tagsight.types import Floats
 
-STRENGTH = 10.0
+STRENGTH = 50.0
 FLOOR = 1e-6
 SMALLEST = 1e-10  # of s, where all features are 0
 

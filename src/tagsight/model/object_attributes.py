@@ -107,9 +107,8 @@ class Deviations(NamedTuple):
         """Before anything is added."""
         return cls(np.zeros((n_attributes, n_attributes)), np.zeros((n_attributes, D)), np.zeros((D, D)), 0.0)
 
-    def add(self, own: Floats, deviation: Floats, n_regions: Floats) -> "Deviations":
-        """With rows of r (n, K_a) and d (n, D), of objects that have `n_regions` (n,)."""
-        weight = n_regions / (n_regions + NOISY_REGIONS)
+    def add(self, own: Floats, deviation: Floats, weight: Floats) -> "Deviations":
+        """With rows of r (n, K_a) and d (n, D), of objects with `weight` (n,)."""
         r, d = weight[:, None] * own, weight[:, None] * deviation
         return Deviations(
             self.own + r.T @ own,
@@ -117,6 +116,11 @@ class Deviations(NamedTuple):
             self.square + d.T @ deviation,
             self.weight + weight.sum(),
         )
+
+
+def weigh_objects(n_regions: Floats) -> Floats:
+    """How much objects with `n_regions` (n,) count."""
+    return n_regions / (n_regions + NOISY_REGIONS)
 
 
 def solve_effects(theta: Floats, sums: Deviations) -> ObjectAttributes:

@@ -7,6 +7,7 @@ nor the number of shards changes a start. What each start gives is in docs/expla
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.special import expit
 
 from tagsight.kernels import kernel
 from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step, mean_square
@@ -21,6 +22,8 @@ from tagsight.model.visit import count_exclusive, locate, sum_rows
 from tagsight.types import Array, Floats
 
 KMEANS_SAMPLE = 8_000  # regions
+RIDGE = 0.3  # of the regression of tags, in mean variances of photos
+SLOPE = 2.0  # of nu where an activation begins, per spread of it over photos
 STICK_ROUNDS = 3
 
 Fill = Callable[[Array], Array]  # features (n, D) -> nu (n, K)
@@ -47,6 +50,65 @@ def start_tags(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
     return fill
 
 
+def start_activation(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
+    """A photo's tags where its regions look like them, free factors uniform in (0, 1).
+
+    nu_jk = expit(SLOPE (x_j - mu) W_k / s_k): W is the ridge regression of the tags of photos on their mean vectors, mu
+    the mean of these, and s_k the spread of (mean_i - mu) W_k over photos.
+    """
+    draw = start_random(shards, factors, seed)
+    sums = _regress_tags(shards, factors)
+    if sums is None:
+        return start_tags(shards, factors, seed)
+    weights, offset = sums
+
+    def fill(X: Array) -> Array:
+        nu = draw(X)
+        nu[:, : factors.tagged] = expit(SLOPE * (X.astype(np.float64, copy=False) @ weights - offset))
+        return nu
+
+    return fill
+
+
+def _regress_tags(shards: Sequence[Shard], factors: Factors) -> tuple[Floats, Floats] | None:
+    """W / s (D, K_o + K_a) and mu W / s; None where there is nothing to learn from. Sums are taken block by block."""
+    D = next(iter(shards)).features.shape[1] if len(shards) else 0
+    square, cross = np.zeros((D, D)), np.zeros((D, factors.tagged))
+    total, tagged, n_photos = np.zeros(D), np.zeros(factors.tagged), 0
+    for X, layout, _ in shards:
+        for photos in photo_blocks(layout):
+            means, tags = _average_photos(X, layout, photos, factors.tagged)
+            square += means.T @ means
+            cross += means.T @ tags
+            total += means.sum(axis=0)
+            tagged += tags.sum(axis=0)
+            n_photos += len(means)
+    if not n_photos or not factors.tagged:
+        return None
+    mu = total / n_photos
+    scatter = square - n_photos * np.outer(mu, mu)
+    ridge = RIDGE * float(np.trace(scatter)) / D
+    if ridge <= 0.0:  # one photo, or all alike
+        return None
+    weights = np.linalg.solve(scatter + ridge * np.eye(D), cross - np.outer(mu, tagged))
+    spread = np.sqrt(np.maximum(np.einsum("dk,de,ek->k", weights, scatter, weights) / n_photos, 0.0))
+    weights = np.divide(weights, spread, out=np.zeros_like(weights), where=spread > 0)
+    return weights, mu @ weights
+
+
+def _average_photos(X: Array, layout: Layout, photos: range, n_tagged: int) -> tuple[Floats, Floats]:
+    """Mean vectors (n, D) and tags (n, n_tagged) of photos that have regions."""
+    means, tags = list[Floats](), list[Floats]()
+    for i in photos:
+        rows = layout.rows[layout.slot_start[i] : layout.slot_start[i + 1]]
+        if not len(rows):
+            continue
+        allowed = layout.factor[layout.factor_start[i] : layout.factor_start[i + 1]]
+        means.append(X[rows].mean(axis=0, dtype=np.float64))
+        tags.append(np.isin(np.arange(n_tagged), allowed).astype(np.float64))
+    return np.reshape(means, (len(means), X.shape[1])), np.reshape(tags, (len(tags), n_tagged))
+
+
 def start_kmeans(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
     """A photo's tags at 1/2 in all its regions, each region's free factor its k-means cluster."""
     if factors.free == 0:
@@ -68,6 +130,7 @@ def start_kmeans(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
 
 STARTS: dict[str, Callable[[Sequence[Shard], Factors, int], Fill]] = {
     "tags": start_tags,
+    "activation": start_activation,
     "kmeans": start_kmeans,
     "random": start_random,
 }

@@ -87,6 +87,10 @@ OBJECT_ATTRIBUTE_TENSORS = {
     "object_attributes.effect": Tensor("float64", ("K_a", "d")),
     "object_attributes.weights": Tensor("float64", ("K_a", "d")),
 }
+PHOTO_PRIOR_TENSORS = {
+    "photo_prior.weights": Tensor("float32", ("D", "K_o")),
+    "photo_prior.offset": Tensor("float32", ("K_o",)),
+}
 READOUT_TENSORS = {
     "readout.cue.weights": Tensor("float32", ("D", "K_o")),
     "readout.cue.offset": Tensor("float32", ("K_o",)),
@@ -214,6 +218,7 @@ HEADER = {
     "n_regions": whole(1, MAX_REGIONS),
     "photo_effect": number(0, 1),
     "attributes_of": choice("regions", "objects"),
+    "photo_prior": optional(number(0)),
     "settings.factors.objects": whole(0, MOST_WORDS),
     "settings.factors.attributes": whole(0, MOST_WORDS),
     "settings.factors.free": whole(0, MAX_FREE),
@@ -284,6 +289,8 @@ def _check_tensors(header: dict[str, Any], tensors: Mapping[str, Array]) -> str 
     relations = RELATIONS
     if header["attributes_of"] == "objects":
         table |= OBJECT_ATTRIBUTE_TENSORS
+    if header["photo_prior"] is not None:
+        table |= PHOTO_PRIOR_TENSORS
     if header["settings"]["noise"] == "full":
         table |= FULL_NOISE_TENSORS
         relations = RELATIONS | FULL_NOISE_RELATIONS

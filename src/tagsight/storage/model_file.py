@@ -7,7 +7,8 @@ a sentence that says so; so is one whose content does not fit together (`model_c
 The promise: a tagsight reads the files of its own SCHEMA and of every schema in MIGRATIONS. A change that older files
 cannot be migrated over raises SCHEMA and drops them from MIGRATIONS, and the refusal says to train again.
 
-    schema 10: `attributes_of` and, where it is "objects", the tensors of `model.object_attributes`
+    schema 10: `attributes_of` and, where it is "objects", the tensors of `model.object_attributes`;
+              `photo_prior` and its tensors
     schema 9: the features `deep` are those of EfficientNet-Lite2; `photo_effect`, `settings.exclusive`,
               `settings.shrinkage` and `settings.attribute_shrinkage`
     schema 8: the features `deep` are those of EfficientNet-Lite0, which are called `deep-small` since; `fingerprint`,
@@ -34,6 +35,7 @@ from tagsight.features.views import Views
 from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.model.settings import Factors, Settings
 from tagsight.model.state import ISOTROPIC, Appearance, Globals, Scales, Sparsity, Summary
+from tagsight.photo_prior import PhotoPrior
 from tagsight.readout.attributes import AttributeReader
 from tagsight.readout.learn import Readout
 from tagsight.readout.regression import Linear
@@ -106,8 +108,8 @@ def _migrate_8(header: dict[str, Any]) -> dict[str, Any]:
 
 
 def _migrate_9(header: dict[str, Any]) -> dict[str, Any]:
-    """Schema 9 knew attributes of regions alone."""
-    return {**header, "attributes_of": "regions", "schema": 10}
+    """Schema 9 knew attributes of regions alone, and asked no photo as a whole."""
+    return {**header, "attributes_of": "regions", "photo_prior": None, "schema": 10}
 
 
 # Each raises the schema by one.
@@ -125,6 +127,7 @@ def _header(model: TrainedModel) -> dict[str, Any]:
         "n_regions": model.n_regions,
         "photo_effect": model.views.photo_effect,
         "attributes_of": "objects" if model.object_attributes else "regions",
+        "photo_prior": model.photo_prior and model.photo_prior.strength,
         "settings": {**settings._asdict(), "factors": settings.factors._asdict()},
         "calibration": {"objects": model.objects._asdict(), "attributes": model.attributes._asdict()},
         "readout": model.readout and _readout_numbers(model.readout),
@@ -141,6 +144,7 @@ def _tensors(model: TrainedModel) -> dict[str, Array]:
         **{f"views.{name}": getattr(model.views, name) for name in VIEW_TENSORS},
         **{f"projection.{name}": array for name, array in model.projection._asdict().items()},
         **{OBJECT_ATTRIBUTES + name: array for name, array in _list_object_attributes(model).items()},
+        **_list_photo_prior(model),
         **(_readout_tensors(model.readout) if model.readout else {}),
         "appearance.mean": state.appearance.mean,
         "appearance.var": state.appearance.var,
@@ -186,6 +190,9 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
         object_attributes=ObjectAttributes(*(tensors[OBJECT_ATTRIBUTES + name] for name in ObjectAttributes._fields))
         if header["attributes_of"] == "objects"
         else None,
+        photo_prior=None
+        if header["photo_prior"] is None
+        else PhotoPrior(tensors["photo_prior.weights"], tensors["photo_prior.offset"], header["photo_prior"]),
         readout=_readout(header["readout"], tensors) if header["readout"] else None,
         objects=Calibration(**header["calibration"]["objects"]),
         attributes=Calibration(**header["calibration"]["attributes"]),
@@ -196,6 +203,11 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
 
 def _list_object_attributes(model: TrainedModel) -> dict[str, Array]:
     return model.object_attributes._asdict() if model.object_attributes else {}
+
+
+def _list_photo_prior(model: TrainedModel) -> dict[str, Array]:
+    prior = model.photo_prior
+    return {"photo_prior.weights": prior.weights, "photo_prior.offset": prior.offset} if prior else {}
 
 
 def _readout_numbers(readout: Readout) -> dict[str, Any]:
