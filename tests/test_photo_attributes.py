@@ -93,7 +93,7 @@ def test_planted_attributes_are_found_by_name_and_by_place(world: World) -> None
 
 def test_a_budget_of_memory_changes_nothing(fitted: Fitted, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "plan_length", lambda *_: ALIGN)
-    stored = fit_photos(world.photos, world.tags, OPTIONS._replace(memory=10**9))
+    stored = fit_photos(world.photos, world.tags, OPTIONS._replace(memory=10**12))
     assert fitted.object_attributes is not None
     assert stored.object_attributes is not None
     for a, b in zip(fitted.object_attributes, stored.object_attributes, strict=True):

@@ -104,9 +104,9 @@ def sweep_photos(
                     if CENTRED:
                         _move_mass(mass, k, n_exclusive, tl.sum(tl.where(tile, after - before, 0.0), axis=1))
                     if KEEP_ODDS:
-                        first = lag >= 0.0
-                        others = tl.where(first, 1.0, 1.0 + tl.exp(rest)[None, :] - tl.exp(lag))
-                        odds = tl.where(first, -rest[None, :], lag - tl.log(others))
+                        top = lag >= 0.0
+                        others = tl.where(top, 1.0, 1.0 + tl.exp(rest)[None, :] - tl.exp(lag))
+                        odds = tl.where(top, -rest[None, :], lag - tl.log(others))
                         tl.store(log_odds + k[:, None] * n_regions + j[None, :], odds, mask=tile)
                 tl.debug_barrier()
             for k0 in range(n_exclusive, n_factors, FACTORS):
