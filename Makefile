@@ -6,10 +6,10 @@ READY := .venv/.ready
 
 setup: $(READY)
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml benchmarks/pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --no-deps -e .
+	$(BIN)/pip install --quiet --no-deps -e . -e benchmarks
 	touch $@
 
 demo: setup
@@ -32,7 +32,7 @@ test-matrix: setup
 
 # Its two cheapest variants, for the tests that compare bytes across threads, processes and engines.
 test-bytes: setup
-	$(BIN)/python -m tests.matrix "4 BLAS threads, 1 Numba thread" "BLAS for Haswell" -- tests/test_blas.py \
+	$(BIN)/python -m tests.matrix "4 BLAS threads, 1 Numba thread" "BLAS for Haswell" -- tests/runtime/test_blas.py \
 		tests/cli/test_reproducible.py tests/cli/test_ray.py tests/features/test_extract.py tests/engine/test_resume.py \
 		-k "not killed"
 
@@ -56,11 +56,11 @@ endif
 
 results: demo
 	for features in deep deep-small classic; do \
-		$(BIN)/tagsight bench apascal --features $$features && $(BIN)/tagsight bench labelme --features $$features || exit; \
+		$(BIN)/tagsight-bench apascal --features $$features && $(BIN)/tagsight-bench labelme --features $$features || exit; \
 	done
 	for features in deep deep-small; do \
-		$(BIN)/tagsight bench apascal --features $$features --table ablations && \
-		$(BIN)/tagsight bench apascal --features $$features --table annotation --table segmentation --seeds 1 \
+		$(BIN)/tagsight-bench apascal --features $$features --table ablations && \
+		$(BIN)/tagsight-bench apascal --features $$features --table annotation --table segmentation --seeds 1 \
 			-o benchmarks/results/quiet || exit; \
 	done
 	$(BIN)/python benchmarks/panels.py --data demo -o docs/images/panels.jpg

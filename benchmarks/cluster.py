@@ -21,10 +21,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from record import write_result
-from workload import N_ATTRIBUTES, N_FREE, N_OBJECTS, draw_workload
 
-from tagsight.data.planted import draw_appearance, draw_planted
+from record import write_result
 from tagsight.engine.devices import batches_on
 from tagsight.engine.parts import cut_local, cut_shard
 from tagsight.engine.ray.cluster import fetch, join_cluster
@@ -33,10 +31,12 @@ from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Fit, Loop, Sweep, settle
 from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.local_step import add_squares
+from tagsight.model.planted import draw_appearance, draw_planted
 from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, first_globals, start_local
 from tagsight.model.state import Globals, Local, Summary, merge
 from tagsight.types import Array, Ints
+from workload import N_ATTRIBUTES, N_FREE, N_OBJECTS, draw_workload
 
 D = 256
 FACTORS = Factors(N_OBJECTS, N_ATTRIBUTES, N_FREE)

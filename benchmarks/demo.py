@@ -7,9 +7,8 @@ import tempfile
 from pathlib import Path
 
 from record import write_result
-
-from tagsight.demo import run_demo
-from tagsight.progress import stay_silent
+from tagsight.demo.run import run_demo
+from tagsight.runtime.progress import no_progress
 
 PHOTOS = 300
 SEEDS = 3
@@ -19,7 +18,7 @@ def main() -> None:
     rows: list[dict[str, float]] = []
     for seed in range(SEEDS):
         with tempfile.TemporaryDirectory() as folder:
-            _, scores = run_demo(Path(folder), n_photos=PHOTOS, seed=seed, report=stay_silent)
+            _, scores = run_demo(Path(folder), n_photos=PHOTOS, seed=seed, report=no_progress)
         rows.append(
             {
                 "seed": seed,

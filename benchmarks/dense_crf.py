@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from record import write_result
 
+from record import write_result
 from tagsight.data.photo import read_photo
 from tagsight.regions.dense_crf import DEFAULTS, bilateral_filter, refine_labels
 

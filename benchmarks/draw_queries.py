@@ -10,10 +10,10 @@ import argparse
 import os
 from pathlib import Path
 
-from tagsight.bench.query_lists import draw_lists, write_lists
-from tagsight.bench.sources.apascal import read_apascal
-from tagsight.bench.trial import locate_instances
 from tagsight.data.vocabulary import Vocabulary
+from tagsight_bench.query_lists import draw_lists, write_lists
+from tagsight_bench.sources.apascal import read_apascal
+from tagsight_bench.trial import locate_instances
 
 QUERIES = Path(__file__).parent / "queries"
 

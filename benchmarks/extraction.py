@@ -18,12 +18,12 @@ from typing import Any
 
 import cv2
 import numpy as np
-from record import write_result
 
+from record import write_result
 from tagsight.features.backbone import Backbone
 from tagsight.features.colour import count_colours
-from tagsight.features.deep import DEFAULTS, describe_regions
-from tagsight.features.describer import NETWORKS
+from tagsight.features.deep import DEFAULTS, extract_regions
+from tagsight.features.extractor import NETWORKS
 from tagsight.features.pooling import pool_map, weigh_cells
 from tagsight.types import Array
 
@@ -86,7 +86,7 @@ def measure(backbone: Backbone, photos: list[Array]) -> dict[str, Any]:
         tensors, resizing = clock(lambda p=photo: {zoom: backbone.prepare(p, zoom=zoom) for zoom in names})
         maps, elapsed = clock(lambda t=tensors: [m for zoom in names for m in backbone.forward(t[zoom], names[zoom])])
         forward.append(elapsed)
-        whole.append(clock(lambda p=photo, r=labels: describe_regions(p, r, backbone))[1])
+        whole.append(clock(lambda p=photo, r=labels: extract_regions(p, r, backbone))[1])
         stages["resize_and_normalise"].append(resizing)
         stages["pooling"].append(clock(lambda m=maps, r=labels: pool(m, r))[1])
         stages["colour"].append(clock(lambda p=photo, r=labels: count_colours(p, r))[1])

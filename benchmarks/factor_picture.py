@@ -9,11 +9,10 @@ import argparse
 from pathlib import Path
 
 from record import lies_in_project
-
-from tagsight.bench.factor_rows import draw_factors
-from tagsight.files import write_atomically
 from tagsight.pictures.overlay import encode_jpeg
-from tagsight.storage.model_file import load_model
+from tagsight.predict.model_file import load_model
+from tagsight.storage.files import write_atomically
+from tagsight_bench.factor_rows import draw_factors
 
 
 def main() -> None:
@@ -25,7 +24,7 @@ def main() -> None:
     if lies_in_project(options.output) and not rendered:
         parser.error(f"{str(options.output)!r} lies in the project, where no real photo may be: give another folder")
     model = load_model(options.model)
-    write_atomically(options.output, encode_jpeg(draw_factors(model.factor_names, model.exemplars)))
+    write_atomically(options.output, encode_jpeg(draw_factors(model.factor_names, model.example_crops)))
 
 
 if __name__ == "__main__":

@@ -21,18 +21,19 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from full_disk import Inputs, fill_disk
 from record import RESULTS, write_result
 from stops import kill_commands, stop_commands
-
 from tagsight.data.readers import open_collection
-from tagsight.data.synthetic import render_collection
+from tagsight.demo import render_collection
 from tagsight.errors import InputError
 from tagsight.features import extract
 from tagsight.index import build_index, list_source, name_factor, open_index
-from tagsight.storage.model_file import load_model, save_model
-from tagsight.trained import TrainedModel, look_at
-from tagsight.training import TrainOptions, train
+from tagsight.predict.model_file import load_model, save_model
+from tagsight.predict.predictor import predict_photos
+from tagsight.predict.trained_model import TrainedModel
+from tagsight.training.pipeline import TrainOptions, train
 
 N_PHOTOS, N_REGIONS = 24, 30
 LIMIT = 60  # seconds of a try
@@ -76,7 +77,7 @@ def prepare(folder: Path) -> list[str]:
     save_model(train(collection, TrainOptions(n_free=3, n_regions=N_REGIONS, n_workers=1)).model, folder / "a.model")
     build_index(folder / "a.model", list_source(photos), folder / "index", n_workers=1)
     name_factor(folder / "index", "free-1", "wavy")
-    fingerprint = extract.open_describer(load_model(folder / "a.model").recipe).fingerprint
+    fingerprint = extract.open_extractor(load_model(folder / "a.model").extractor_config).fingerprint
     return [str(photos), str(folder / "a.model"), str(folder / "index"), fingerprint]
 
 
@@ -107,13 +108,15 @@ def flip(setup: Setup, n_tries: int) -> Figures:
     """Single-bit flips: what each file's reader makes of them, and a build of an index after it."""
     model = load_model(setup.model)
     photos = sorted(setup.photos.glob("*.jpg"))
-    entries = extract.extract(photos, model.recipe, n_regions=model.n_regions, n_workers=1)
-    look_at(model, list(entries.load()))  # forked processes inherit the compiled kernels
+    entries = extract.extract(photos, model.extractor_config, n_regions=model.n_regions, n_workers=1)
+    predict_photos(model.predictor, list(entries.load()))  # forked processes inherit the compiled kernels
     found: Figures = {"tries per file": n_tries}
     found["model file"] = count_flips([setup.model], n_tries, lambda: annotate(load_model(setup.model), entries))
     found["entries of the feature cache"] = count_flips(entries.places, n_tries, lambda: describe_again(model, photos))
-    opened = extract.open_describer
-    extract.open_describer = lambda recipe: SimpleNamespace(fingerprint=setup.fingerprint)  # all is in the cache
+    opened = extract.open_extractor
+    extract.open_extractor = lambda extractor_config: SimpleNamespace(
+        fingerprint=setup.fingerprint
+    )  # all is in the cache
     for path in sorted(path for path in setup.index_folder.rglob("*") if path.is_file() and path.stat().st_size):
         name = path.relative_to(setup.index_folder).with_suffix("").as_posix().split("-")[0]
         name = "models" if name.startswith("models") else name
@@ -121,18 +124,18 @@ def flip(setup: Setup, n_tries: int) -> Figures:
         found[f"index: {name}, index then find"] = count_flips(
             [path], n_tries, lambda: rebuild(setup), setup.index_folder
         )
-    extract.open_describer = opened
+    extract.open_extractor = opened
     return found
 
 
 def annotate(model: TrainedModel, entries: extract.Extraction) -> list[Any]:
     """Posteriors of some photos."""
-    return [part.round(9).tolist() for one in look_at(model, list(entries.load())[:2]) for part in one]
+    return [part.round(9).tolist() for one in predict_photos(model.predictor, list(entries.load())[:2]) for part in one]
 
 
 def describe_again(model: TrainedModel, photos: Sequence[Path]) -> list[Any]:
     """Vectors of the photos."""
-    found = extract.extract(photos, model.recipe, n_regions=model.n_regions, n_workers=1).load()
+    found = extract.extract(photos, model.extractor_config, n_regions=model.n_regions, n_workers=1).load()
     return [[photo.features.astype(float).sum(), int(photo.labels.sum()), len(photo.edges)] for photo in found]
 
 

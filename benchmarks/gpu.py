@@ -18,13 +18,12 @@ from statistics import median
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from gpu_agreement import compare_with_cpu
 from gpu_network import measure_network
 from gpu_setting import FACTORS, GPU, PLAN, PRECISIONS, SETTINGS, shard_of, start_of, time_on_gpu
 from record import write_result
-from torch import Tensor
-from workload import N_FREE, draw_workload
-
 from tagsight.engine.cuda import local_step as steps
 from tagsight.engine.cuda.products import project, sum_products
 from tagsight.engine.cuda.recorded_step import RecordedStep
@@ -34,6 +33,7 @@ from tagsight.model.fields import correlate_tags
 from tagsight.model.global_step import global_step
 from tagsight.model.start import blank_globals, first_globals
 from tagsight.model.state import Globals, Summary
+from workload import N_FREE, draw_workload
 
 K = FACTORS.total
 SIZES = (1_000, 10_000, 100_000)  # photos, of --scaling
@@ -169,38 +169,38 @@ def time_global_step(summary: Summary, state: Globals) -> float:
 
 
 def time_parts(photos: Photos, posterior: Posterior, state: Globals, repeats: int) -> dict[str, float]:
-    globe = steps.put_globals(state, SETTINGS, photos.features)
+    potentials = steps.upload_globals(state, SETTINGS, photos.features)
     chunks = photos.chunks
 
     def features(chunk: Any, n_slots: int) -> Tensor:
         return photos.features[chunk.first_slot : chunk.first_slot + n_slots]
 
     def cut(memory: Tensor, n_columns: int) -> Tensor:
-        return memory.view(-1)[: len(globe.weighted_mean) * K * n_columns].view(-1, K, n_columns)
+        return memory.view(-1)[: len(potentials.weighted_mean) * K * n_columns].view(-1, K, n_columns)
 
     def products_only() -> None:
         for c in chunks:
-            project(globe.weighted_mean, features(c, c.n_slots))
+            project(potentials.weighted_mean, features(c, c.n_slots))
 
     def sweeps_only() -> None:
         for c in chunks:
-            steps.sweep_chunk(c, photos, posterior, globe, cut(projection, c.n_slots))
+            steps.sweep_chunk(c, photos, posterior, potentials, cut(projection, c.n_slots))
 
     def counts_only() -> None:
         for c in chunks:
-            steps.count_chunk(c, photos, posterior, globe, cut(dense, c.n_columns))
+            steps.count_chunk(c, photos, posterior, potentials, cut(dense, c.n_columns))
 
     def sticks_only() -> None:
         for c in chunks:
-            steps.settle_chunk(c, photos, posterior, globe, count[: c.n_photos], update=True)
+            steps.settle_chunk(c, photos, posterior, potentials, count[: c.n_photos], update=True)
 
     def sums_only() -> None:
         for c in chunks:
             sum_products(cut(dense, c.n_columns), features(c, c.n_columns), photos.block)
 
-    projection = project(globe.weighted_mean, features(chunks[0], max(c.n_slots for c in chunks)))
-    dense = photos.features.new_zeros((len(globe.weighted_mean), K, max(c.n_columns for c in chunks)))
-    count, _ = steps.count_chunk(chunks[0], photos, posterior, globe, cut(dense, chunks[0].n_columns))
+    projection = project(potentials.weighted_mean, features(chunks[0], max(c.n_slots for c in chunks)))
+    dense = photos.features.new_zeros((len(potentials.weighted_mean), K, max(c.n_columns for c in chunks)))
+    count, _ = steps.count_chunk(chunks[0], photos, posterior, potentials, cut(dense, chunks[0].n_columns))
     count = count.repeat(2, 1)
     timed = {
         "project": products_only,

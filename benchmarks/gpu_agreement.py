@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from gpu_setting import FACTORS, GPU, PLAN, PRECISIONS, SETTINGS, make_shard, start_of
-from workload import N_FREE, N_OBJECTS
 
-from tagsight.data.planted import Planted, draw_appearance, draw_planted
+from gpu_setting import FACTORS, GPU, PLAN, PRECISIONS, SETTINGS, make_shard, start_of
 from tagsight.engine.cuda.local_step import local_step as gpu_step
 from tagsight.engine.cuda.resident import download_posterior, upload_photos, upload_posterior
 from tagsight.engine.threads import thread_map
@@ -24,10 +22,12 @@ from tagsight.model.global_step import global_step
 from tagsight.model.layout import Layout, Shard, spread_assign
 from tagsight.model.local_step import Map
 from tagsight.model.local_step import local_step as cpu_step
+from tagsight.model.planted import Planted, draw_appearance, draw_planted
 from tagsight.model.start import blank_globals, first_globals
 from tagsight.model.state import Globals, Local, Summary
 from tagsight.model.visit import Visit
 from tagsight.types import Array
+from workload import N_FREE, N_OBJECTS
 
 SWEEPS = (1, 30, 120)  # after which trainings are compared
 PHOTOS, REGIONS, D = 300, 80, 256
@@ -37,7 +37,7 @@ SATURATED = 1 - 1e-6
 Step = Callable[[Globals, int], tuple[Local, Summary, Array]]  # passes; log-odds laid out like nu
 
 
-class Reading(NamedTuple):
+class RegionScores(NamedTuple):
     """A posterior: nu and its log-odds by region, stick orders; and the point its last sweep started from."""
 
     nu: Array  # (N, K)
@@ -62,12 +62,12 @@ def compare_with_cpu() -> dict[str, Any]:
     asked = np.any(planted.tags[planted.groups, :N_OBJECTS], axis=1)
     with thread_map(None) as run:
 
-        def on_cpu(X: Array) -> dict[int, Reading]:
+        def on_cpu(X: Array) -> dict[int, RegionScores]:
             other = shard_of_planted(planted, X)
             local = start._replace(assign=start.assign.astype(X.dtype))
             return train(lambda where: step_on_cpu(other, where, run), local, other.layout, planted)
 
-        def on_gpu(dtype: torch.dtype) -> dict[int, Reading]:
+        def on_gpu(dtype: torch.dtype) -> dict[int, RegionScores]:
             return train(lambda where: step_on_gpu(shard, where, dtype), start, shard.layout, planted)
 
         exact = on_cpu(planted.X)
@@ -87,13 +87,15 @@ def compare_with_cpu() -> dict[str, Any]:
     return found
 
 
-def train(start_engine: Callable[[Local], Step], local: Local, layout: Layout, planted: Planted) -> dict[int, Reading]:
+def train(
+    start_engine: Callable[[Local], Step], local: Local, layout: Layout, planted: Planted
+) -> dict[int, RegionScores]:
     """The posterior after so many sweeps of a training, for each of SWEEPS."""
     step = start_engine(local)
     blank = blank_globals(SETTINGS, D)
     local, first, _ = step(blank, 0)
     state = first_globals(first, blank, SETTINGS, correlate_tags(planted.tags, N_FREE))
-    found: dict[int, Reading] = {}
+    found: dict[int, RegionScores] = {}
     for number in range(1, max(SWEEPS) + 1):
         before = (local, state)
         local, total, log_odds = step(state, 1)
@@ -104,9 +106,9 @@ def train(start_engine: Callable[[Local], Step], local: Local, layout: Layout, p
     return found
 
 
-def one_sweep(theirs: dict[int, Reading], shard: Shard, dtype: torch.dtype) -> dict[int, Reading]:
+def one_sweep(theirs: dict[int, RegionScores], shard: Shard, dtype: torch.dtype) -> dict[int, RegionScores]:
     """What the GPU makes of the points from which the CPU's last sweeps started."""
-    found: dict[int, Reading] = {}
+    found: dict[int, RegionScores] = {}
     for number, reading in theirs.items():
         local, state = reading.before
         after, total, log_odds = step_on_gpu(shard, local, dtype)(state, 1)
@@ -139,20 +141,22 @@ def step_on_gpu(shard: Shard, local: Local, dtype: torch.dtype) -> Step:
     return step
 
 
-def read(local: Local, log_odds: Array, layout: Layout, bound: float, before: tuple[Local, Globals]) -> Reading:
+def read(local: Local, log_odds: Array, layout: Layout, bound: float, before: tuple[Local, Globals]) -> RegionScores:
     rows = np.arange(PHOTOS * REGIONS)
     nu = np.zeros((len(rows), FACTORS.total))
     odds = np.full_like(nu, -np.inf)
     spread_assign(layout, local.assign, rows, nu)
     spread_assign(layout, log_odds, rows, odds)
-    return Reading(nu, odds, local.order, bound, before)
+    return RegionScores(nu, odds, local.order, bound, before)
 
 
-def compare(ours: dict[int, Reading], theirs: dict[int, Reading], asked: Array) -> dict[int, dict[str, float]]:
+def compare(
+    ours: dict[int, RegionScores], theirs: dict[int, RegionScores], asked: Array
+) -> dict[int, dict[str, float]]:
     return {number: differences(ours[number], theirs[number], asked) for number in ours}
 
 
-def differences(ours: Reading, theirs: Reading, asked: Array) -> dict[str, float]:
+def differences(ours: RegionScores, theirs: RegionScores, asked: Array) -> dict[str, float]:
     """Shares of regions, but for the bound and nu."""
     nu, exact = (reading.nu[asked, :N_OBJECTS] for reading in (ours, theirs))
     same = choose(ours.log_odds, asked) == choose(theirs.log_odds, asked)

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from extraction import clock, make_grid
-from gpu_setting import GPU, time_on_gpu
 from torch.utils.flop_counter import FlopCounterMode
 
+from extraction import clock, make_grid
+from gpu_setting import GPU, time_on_gpu
 from tagsight.features.backbone import Backbone
 from tagsight.features.colour import count_colours
-from tagsight.features.deep import DEFAULTS, describe_regions
-from tagsight.features.describer import NETWORKS
+from tagsight.features.deep import DEFAULTS, extract_regions
+from tagsight.features.extractor import NETWORKS
 from tagsight.features.prepared import PreparedPhoto, weigh_maps
-from tagsight.features.torch_describer import TorchDescriber
+from tagsight.features.torch_extractor import TorchExtractor
 from tagsight.types import Array
 
 BATCHES = (1, 4, 8, 16, 32, 64)
@@ -32,8 +32,8 @@ def measure_network(repeats: int) -> dict[str, Any]:
     pixels = np.random.default_rng(0).integers(0, 256, (4, HEIGHT // 5, WIDTH // 5, 3)).astype(np.uint8)
     pixels = pixels.repeat(5, axis=1).repeat(5, axis=2)
     prepared = [prepare(photo, labels, backbone) for photo in pixels]
-    ours = TorchDescriber(backbone, DEFAULTS, GPU, batch=4).describe_batch(prepared)
-    theirs = [describe_regions(photo, labels, backbone) for photo in pixels]
+    ours = TorchExtractor(backbone, DEFAULTS, GPU, batch=4).extract_batch(prepared)
+    theirs = [extract_regions(photo, labels, backbone) for photo in pixels]
     found: dict[str, Any] = {
         "features": "deep",
         "regions_per_photo": 80,
@@ -63,15 +63,15 @@ def differences(ours: Array, theirs: Array) -> dict[str, float]:
 
 def measure_batch(backbone: Backbone, photos: list[PreparedPhoto], repeats: int) -> dict[str, float]:
     """Photos a second: all of it (arrays to the GPU, network, pooling, vectors back), and the network alone."""
-    describer = TorchDescriber(backbone, DEFAULTS, GPU, batch=len(photos))
-    describer.describe_batch(photos)
-    milliseconds = sorted(clock(lambda: describer.describe_batch(photos))[1] for _ in range(repeats))
-    images = {zoom: describer._stack([photo.images[zoom] for photo in photos]) for zoom in photos[0].images}
+    extractor = TorchExtractor(backbone, DEFAULTS, GPU, batch=len(photos))
+    extractor.extract_batch(photos)
+    milliseconds = sorted(clock(lambda: extractor.extract_batch(photos))[1] for _ in range(repeats))
+    images = {zoom: extractor._stack([photo.images[zoom] for photo in photos]) for zoom in photos[0].images}
     names = {zoom: [use.name for use in DEFAULTS.maps if use.zoom == zoom] for zoom in images}
 
     def network_only() -> None:
         for zoom in images:
-            describer._network.maps(images[zoom], names[zoom])
+            extractor._network.maps(images[zoom], names[zoom])
 
     with FlopCounterMode(display=False) as counted:
         network_only()

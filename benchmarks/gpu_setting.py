@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from workload import N_ATTRIBUTES, N_FREE, N_OBJECTS, Workload
 
 from tagsight.model.layout import Edges, Shard, lay_out, sum_squares
 from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, start_local
 from tagsight.model.state import Local
+from workload import N_ATTRIBUTES, N_FREE, N_OBJECTS, Workload
 
 FACTORS = Factors(N_OBJECTS, N_ATTRIBUTES, N_FREE)
 SETTINGS = Settings(FACTORS)  # both fields on

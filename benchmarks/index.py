@@ -16,14 +16,14 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from record import write_result
 
+from record import write_result
 from tagsight.features.extract import extract
 from tagsight.index import Index, build_index, list_source, open_index
 from tagsight.index.build import BATCH, join_factors
 from tagsight.index.sources import PhotoSource
-from tagsight.storage.model_file import load_model
-from tagsight.trained import look_at
+from tagsight.predict.model_file import load_model
+from tagsight.predict.predictor import predict_photos
 from tagsight.types import Array
 
 PHOTOS = Path("apascal/VOCdevkit/VOC2008/JPEGImages")
@@ -70,12 +70,12 @@ def parse_arguments() -> argparse.Namespace:
 def list_posteriors(model_file: Path, source: PhotoSource) -> dict[str, Array]:
     """(R, K) probabilities of every photo by its path in the index."""
     model = load_model(model_file)
-    extraction = extract(source.photos, model.recipe, n_regions=model.n_regions, n_workers=WORKERS)
+    extraction = extract(source.photos, model.extractor_config, n_regions=model.n_regions, n_workers=WORKERS)
     described, names = extraction.load(), [path.relative_to(source.root).as_posix() for path in extraction.photos]
     posteriors: dict[str, Array] = {}
     for start in range(0, len(names), BATCH):
         batch = [next(described) for _ in names[start : start + BATCH]]
-        posteriors |= zip(names[start:], map(join_factors, look_at(model, batch)), strict=False)
+        posteriors |= zip(names[start:], map(join_factors, predict_photos(model.predictor, batch)), strict=False)
     return posteriors
 
 

@@ -15,14 +15,14 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from record import write_result
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
-from workload import N_ATTRIBUTES, N_FREE, N_OBJECTS, Workload, draw_workload
 
+from record import write_result
 from tagsight import StackedIBP
-from tagsight.data.planted import draw_appearance, draw_planted
+from tagsight.model.planted import draw_appearance, draw_planted
 from tagsight.types import Array
+from workload import N_ATTRIBUTES, N_FREE, N_OBJECTS, Workload, draw_workload
 
 N_PHOTOS, D, K = 2113, 1024, N_OBJECTS + N_ATTRIBUTES + N_FREE
 REGIONS = 80

@@ -36,15 +36,15 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
+
 from fuzz import fuzz_api
 from made_index import ATTRIBUTES, OBJECTS, REGIONS, make_index
 from record import write_result
-
 from tagsight.data.readers import open_collection
-from tagsight.data.synthetic import render_collection
+from tagsight.demo import render_collection
 from tagsight.index import build_index, list_source, open_index
-from tagsight.storage.model_file import save_model
-from tagsight.training import TrainOptions, train
+from tagsight.predict.model_file import save_model
+from tagsight.training.pipeline import TrainOptions, train
 
 SERVE = "from tagsight.cli.main import main; main()"
 TAKEN = 10  # photos that go and come back at each update

@@ -13,14 +13,14 @@ from tagsight.index.labels import encode_labels
 from tagsight.index.manifest import Manifest, Part, read_manifest, write_manifest
 from tagsight.index.parts import remove_unused, tidy_parts, write_part
 from tagsight.index.schema import IndexedPhoto
-from tagsight.tasks.levels import to_levels
-from tagsight.tasks.named import Named
+from tagsight.predict.levels import to_levels
+from tagsight.predict.region_labels import RegionLabels
 from tagsight.types import Array
 
 PART = 4096
 REGIONS, OBJECTS, ATTRIBUTES = 80, 20, 64
 FACTORS = OBJECTS + ATTRIBUTES
-NOTHING = Named(np.zeros(REGIONS, np.int64), np.ones(REGIONS))
+NOTHING = RegionLabels(np.zeros(REGIONS, np.int64), np.ones(REGIONS))
 LABELS = encode_labels(np.arange(REGIONS).reshape(8, 10).repeat(30, axis=0).repeat(30, axis=1))
 BOXES = np.array([(40 * (r % 10), 40 * (r // 10), 40 * (r % 10) + 40, 40 * (r // 10) + 40) for r in range(REGIONS)])
 

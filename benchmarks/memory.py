@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from record import write_result
-from workload import COLUMNS, N_ATTRIBUTES, N_FREE, N_OBJECTS, ROWS, grid_edges
 
-from tagsight import fitting
+from record import write_result
 from tagsight.data.vocabulary import Tags
-from tagsight.features.described import DescribedPhoto
-from tagsight.memory import measure_resident, read_size
-from tagsight.stopping import Stop
-from tagsight.storage.checkpoint import Checkpoint
+from tagsight.engine.checkpoint import Checkpoint
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight.runtime.interrupts import Stop
+from tagsight.runtime.memory import measure_resident, read_size
+from tagsight.training import fit as fitting
 from tagsight.types import Array
+from workload import COLUMNS, N_ATTRIBUTES, N_FREE, N_OBJECTS, ROWS, grid_edges
 
 WIDTH = fitting.LENGTH  # the model's vectors are as long as the drawn ones
 PHOTO = 4 * ROWS * COLUMNS * WIDTH  # bytes of a photo's vectors
@@ -72,7 +72,7 @@ def start_alone(kind: str) -> subprocess.Popen[str]:
     )
 
 
-class DrawnPhotos(Sequence[DescribedPhoto]):
+class DrawnPhotos(Sequence[PhotoFeatures]):
     """Photos of noise around their tags' looks, each drawn anew whenever it is asked for."""
 
     def __init__(self, tags: Array, numbers: range):
@@ -86,12 +86,12 @@ class DrawnPhotos(Sequence[DescribedPhoto]):
         return len(self._numbers)
 
     @overload
-    def __getitem__(self, index: int) -> DescribedPhoto: ...
+    def __getitem__(self, index: int) -> PhotoFeatures: ...
 
     @overload
     def __getitem__(self, index: slice) -> "DrawnPhotos": ...
 
-    def __getitem__(self, index: int | slice) -> "DescribedPhoto | DrawnPhotos":
+    def __getitem__(self, index: int | slice) -> "PhotoFeatures | DrawnPhotos":
         if isinstance(index, slice):
             return DrawnPhotos(self._tags, self._numbers[index])
         number = self._numbers[index]
@@ -99,7 +99,7 @@ class DrawnPhotos(Sequence[DescribedPhoto]):
         on = (rng.random((ROWS * COLUMNS, self._tags.shape[1])) < 0.3) * self._tags[number]
         features = on @ self._looks + rng.standard_normal((ROWS * COLUMNS, WIDTH))
         boundary = np.ones(len(self._edges), np.float32)
-        return DescribedPhoto(features.astype(np.float16), self._labels, self._edges, boundary, (COLUMNS, ROWS))
+        return PhotoFeatures(features.astype(np.float16), self._labels, self._edges, boundary, (COLUMNS, ROWS))
 
 
 def measure(n_photos: int, budget: int | None, sweeps: int, readers: bool, folder: Path | None) -> dict[str, Any]:
@@ -115,15 +115,16 @@ def measure(n_photos: int, budget: int | None, sweeps: int, readers: bool, folde
     fitted = fitting.fit_photos(
         DrawnPhotos(matrix, range(n_photos)),
         tags,
-        fitting.FitOptions(n_free=N_FREE, readout=readers, memory=budget),
+        fitting.FitOptions(n_free=N_FREE, classifiers=readers, memory=budget),
         checkpoint=checkpoint,
     )
     total = sha256()
-    for array in (*fitted.learned.summary, *fitted.learned.state.appearance, fitted.learned.state.affinity):
+    learned, classifiers = fitted.predictor.learned, fitted.predictor.classifiers
+    for array in (*learned.summary, *learned.state.appearance, learned.state.affinity):
         total.update(np.asarray(array).tobytes())
-    if fitted.readout:
-        for reader in (fitted.readout.cue, fitted.readout.objects, fitted.readout.attributes.regions):
-            total.update(reader.weights.tobytes())
+    if classifiers:
+        for linear in (classifiers.photo_classifier, classifiers.objects, classifiers.attributes.regions):
+            total.update(linear.weights.tobytes())
     return {
         "resident_before_bytes": resident,
         "peak_bytes": measure_peak(),

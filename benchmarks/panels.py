@@ -11,14 +11,13 @@ import os
 from pathlib import Path
 
 from record import lies_in_project
-
-from tagsight.bench.collections import COLLECTIONS
-from tagsight.bench.panels import Picture, draw_panels, outline_photos
-from tagsight.bench.trial import describe_source
-from tagsight.features.describer import Recipe
-from tagsight.files import write_atomically
+from tagsight.features.extractor import ExtractorConfig
 from tagsight.pictures.overlay import encode_jpeg
-from tagsight.progress import stay_silent
+from tagsight.runtime.progress import no_progress
+from tagsight.storage.files import write_atomically
+from tagsight_bench.collections import COLLECTIONS
+from tagsight_bench.panels import Picture, draw_panels, outline_photos
+from tagsight_bench.trial import describe_source
 
 
 def main() -> None:
@@ -38,7 +37,7 @@ def main() -> None:
     table = benched.tables["segmentation"]
     everything = benched.tables["annotation"].attributes[0]
     source = benched.read(options.data / benched.folder, table.part)
-    described = describe_source(source, Recipe("deep"), stay_silent, "")
+    described = describe_source(source, ExtractorConfig("deep"), no_progress, "")
     pictures = (
         Picture("0 attributes", options.ours, 0),
         Picture(f"{everything} attributes", options.ours, everything),

@@ -32,9 +32,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from made_index import ATTRIBUTES, OBJECTS, REGIONS, make_index
 from record import write_result
-
 from tagsight.index import open_index
 from tagsight.types import Array
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tagsight.bench.machine import describe_machine
+from tagsight_bench.machine import describe_machine
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 from PIL import Image
-from record import write_result
 
+from record import write_result
 from tagsight.data.photo import read_photo
-from tagsight.evaluation.masks import VOID, mean_iou
+from tagsight.demo.mask_measures import VOID, mean_iou
 from tagsight.regions import cut_hierarchy, measure_adjacency, measure_contour, segment_photo
 from tagsight.types import Array
 

@@ -1,4 +1,4 @@
-"""Write docs/results.md, its curves and the README's digest from the cells that `tagsight bench` made.
+"""Write docs/results.md, its curves and the README's digest from the cells that `tagsight-bench` made.
 
 python benchmarks/results_page.py
 """
@@ -7,13 +7,12 @@ from pathlib import Path
 
 from record import RESULTS
 from tables import insert
-
-from tagsight.bench.board import Board
-from tagsight.bench.cells import read_cells
-from tagsight.bench.curves import draw_curves
-from tagsight.bench.page import ALL, render_digest, render_page
-from tagsight.features.describer import FAMILIES
-from tagsight.files import write_atomically
+from tagsight.features.extractor import FAMILIES
+from tagsight.storage.files import write_atomically
+from tagsight_bench.board import Board
+from tagsight_bench.cells import read_cells
+from tagsight_bench.curves import draw_curves
+from tagsight_bench.page import ALL, render_digest, render_page
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -25,10 +25,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from record import RESULTS, write_result
-from workload import COLUMNS, N_ATTRIBUTES, N_FREE, N_OBJECTS, ROWS, draw_workload
 
-from tagsight.bench.machine import describe_machine
+from record import RESULTS, write_result
 from tagsight.engine.devices import ENGINES, LocalBatch, batches_on
 from tagsight.engine.ray.cluster import fetch
 from tagsight.model.fields import correlate_tags
@@ -38,6 +36,8 @@ from tagsight.model.local_step import add_squares
 from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, first_globals, start_local
 from tagsight.types import Array
+from tagsight_bench.machine import describe_machine
+from workload import COLUMNS, N_ATTRIBUTES, N_FREE, N_OBJECTS, ROWS, draw_workload
 
 D = 256
 FACTORS = Factors(N_OBJECTS, N_ATTRIBUTES, N_FREE)

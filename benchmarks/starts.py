@@ -5,12 +5,12 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
-from record import write_result
 from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning
 
+from record import write_result
 from tagsight import StackedIBP
-from tagsight.data.planted import Planted, draw_appearance, draw_planted
+from tagsight.model.planted import Planted, draw_appearance, draw_planted
 
 N_OBJECTS, N_ATTRIBUTES, N_FREE, D = 5, 8, 4, 64
 TAGGED = N_OBJECTS + N_ATTRIBUTES

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from tagsight.data.synthetic import render_collection
+from tagsight.demo import render_collection
 
 MAIN = "from tagsight.cli.main import main; main()"
 WAYS = ((signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM))

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from record import RESULTS
-
-from tagsight.bench.methods import MODEL_CANDIDATES
+from tagsight_bench.methods import MODEL_CANDIDATES
 
 ROOT = Path(__file__).parents[1]
 

@@ -10,9 +10,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 from tests.web.browser import open_browser
 
-from tagsight.demo import run_demo
+from tagsight.demo.run import run_demo
 from tagsight.index import build_index, list_source, open_index
-from tagsight.progress import stay_silent
+from tagsight.runtime.progress import no_progress
 from tagsight.web.server import serve_in_thread
 
 DEMO = Path(__file__).parent / "images/demo.jpg"
@@ -54,7 +54,7 @@ SHOTS = [
 def main() -> None:
     with TemporaryDirectory() as folder:
         made = Path(folder)
-        page, _ = run_demo(made, n_photos=N_PHOTOS, seed=0, report=stay_silent)
+        page, _ = run_demo(made, n_photos=N_PHOTOS, seed=0, report=no_progress)
         left, top, right, bottom = DEMO_PART
         shot = take(Shot("demo", "", (right, bottom)), page.as_uri(), 0, page)
         shot.crop((left, top, right, bottom)).save(DEMO, quality=85)

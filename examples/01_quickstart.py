@@ -1,5 +1,5 @@
 from tagsight import StackedIBP
-from tagsight.data.planted import draw_appearance, draw_planted
+from tagsight.model.planted import draw_appearance, draw_planted
 
 looks = draw_appearance(K=9, D=32, seed=0)  # 3 objects, 4 attributes, 2 things nobody tagged
 photos = draw_planted(looks, n_free=2, n_photos=150, n_regions=20, noise=0.5, seed=1)

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import hypothesis
 import pytest
 
-from tagsight.data.planted import Planted, draw_appearance, draw_planted
+from tagsight.model.planted import Planted, draw_appearance, draw_planted
 
 N_OBJECTS, N_ATTRIBUTES, N_FREE = 2, 3, 2
 

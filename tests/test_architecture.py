@@ -11,26 +11,18 @@ import tagsight
 
 PACKAGE = Path(tagsight.__file__).parent
 
-# Each layer may import those before it; a file of the root counts under its own name, and one of a folder may too.
+# Folders and files of the package's root, in layers: each may import those before it, none beside or after it.
 LAYERS = [
-    {"types", "blas", "errors", "presets", "progress"},
-    {"stopping"},
-    {"kernels", "locks", "workers"},
-    {"numerics", "files", "calibration", "memory"},
-    {"storage.outputs"},
-    {"data", "model"},
-    {"regions", "validation", "storage"},
+    {"types", "errors"},
+    {"runtime"},
+    {"storage", "model", "regions"},
+    {"data"},
     {"features", "engine"},
-    {"estimator", "photo_attributes", "photo_prior", "photo_scores", "readout"},
-    {"trained"},
-    {"photo_runs", "spots"},
-    {"course"},
-    {"held_out"},
-    {"exemplars", "fitting", "storage.model_checks", "storage.model_file", "tasks"},
-    {"training", "evaluation", "pictures"},
-    {"index", "export", "baselines"},
-    {"web"},
-    {"demo", "bench"},
+    {"estimator", "classifiers"},
+    {"predict"},
+    {"pictures"},
+    {"training", "index", "export"},
+    {"web", "demo"},
     {"cli"},
     {"__init__"},
 ]
@@ -48,9 +40,8 @@ HEAVY_AND_OPTIONAL = [
 
 
 def layer_of(module: str) -> int:
-    folder, *file = module.split(".")[1:3] or ["__init__"]
-    own = ".".join([folder, *file])
-    name = own if any(own in names for names in LAYERS) else folder
+    _, *inside = module.split(".")
+    name = inside[0] if inside else "__init__"
     return next(depth for depth, names in enumerate(LAYERS) if name in names)
 
 

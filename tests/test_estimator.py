@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from tagsight import InputError, StackedIBP
-from tagsight.data.planted import Planted
-from tagsight.presets import PRESETS
+from tagsight.model.planted import Planted
+from tagsight.model.presets import PRESETS
 from tagsight.types import Floats
 
 from .conftest import N_ATTRIBUTES, N_FREE, N_OBJECTS

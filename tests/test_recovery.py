@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from tagsight import StackedIBP
-from tagsight.data.planted import Planted, draw_appearance, draw_planted
+from tagsight.model.planted import Planted, draw_appearance, draw_planted
 from tagsight.types import Array, Floats
 
 N_OBJECTS, N_ATTRIBUTES, N_FREE, D = 5, 8, 4, 64

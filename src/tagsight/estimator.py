@@ -11,14 +11,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagsight.engine.devices import LocalBatch, check_device, check_engine
 from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
-from tagsight.engine.learn import Lesson, learn
+from tagsight.engine.learn import FitSpec, learn
 from tagsight.errors import InputError
 from tagsight.model.fields import start_affinity
-from tagsight.model.fit import Fit, Loop, Sweep, tell_nobody
+from tagsight.model.fit import Fit, Loop, Sweep, ignore_progress
 from tagsight.model.infer import Inference
 from tagsight.model.layout import Shard, split_photos, spread_assign
 from tagsight.model.local_step import add_squares
 from tagsight.model.photo_sticks import expect_weights
+from tagsight.model.presets import PRESETS
 from tagsight.model.pruning import report_free_usage
 from tagsight.model.settings import (
     MAX_FREE,
@@ -31,9 +32,7 @@ from tagsight.model.settings import (
     plan_sticks,
 )
 from tagsight.model.start import STARTS
-from tagsight.presets import PRESETS
-from tagsight.types import Array, Floats, Ints
-from tagsight.validation import (
+from tagsight.model.validation import (
     check_between,
     check_choice,
     check_edges,
@@ -42,6 +41,7 @@ from tagsight.validation import (
     check_least,
     check_tags,
 )
+from tagsight.types import Array, Floats, Ints
 
 FLOATS = (np.float64, np.float32)
 
@@ -198,16 +198,16 @@ class StackedIBP(BaseEstimator):
             plan_sticks(settings),
             min(self.n_batches, len(allowed)),
         )
-        lesson = Lesson(
+        spec = FitSpec(
             X.shape[1],
             settings,
-            Loop(self.max_sweeps, self.tol, on_sweep or tell_nobody),
+            Loop(self.max_sweeps, self.tol, on_sweep or ignore_progress),
             start_affinity(tags_, settings),
             self.start,
             self.seed,
         )
         shards = [Shard(X, layout, add_squares(X, layout, noise=self.noise)) for layout in layouts]
-        result, batches = learn(shards, lesson, device=self.device, engine=self.engine, n_threads=self.n_threads)
+        result, batches = learn(shards, spec, device=self.device, engine=self.engine, n_threads=self.n_threads)
         self._keep(result, batches, allowed, settings)
         if not result.converged:
             warnings.warn(

@@ -4,12 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.evaluation.method import Method, Seen, Tags
-from tagsight.evaluation.ranking import average_precision, mean_defined, measure_columns
-from tagsight.evaluation.truth import Instances
-from tagsight.features.described import DescribedPhoto
+from tagsight.demo.mask_measures import mean_defined
+from tagsight.features.photo_features import PhotoFeatures
 from tagsight.regions import measure_adjacency, resize_map
 from tagsight.types import Array, Floats, Ints
+from tagsight_bench.evaluation.method import Method, MethodPrediction, Tags
+from tagsight_bench.evaluation.ranking import average_precision, measure_columns
+from tagsight_bench.evaluation.truth import Instances
 
 OBJECTS, ATTRIBUTES, BACKGROUNDS, WIDTH = 4, 5, 3, 24
 ROWS, COLUMNS, CELL = 4, 6, 5  # a grid of regions, CELL pixels a side at the scale of analysis
@@ -19,7 +20,7 @@ NOISE = 0.3
 class World(NamedTuple):
     """Photos with the truth."""
 
-    photos: list[DescribedPhoto]
+    photos: list[PhotoFeatures]
     tags: Tags
     labels: list[Ints]  # (R,) 0 background, 1.. objects
     instances: list[Instances]
@@ -42,16 +43,16 @@ def draw_world(n_photos: int, *, seed: int) -> World:
     photos, labels, instances = [], [], []
     for _ in range(n_photos):
         label = np.zeros((ROWS, COLUMNS), np.int64)
-        look = grounds[rng.integers(0, BACKGROUNDS, (ROWS, COLUMNS))]
+        prediction = grounds[rng.integers(0, BACKGROUNDS, (ROWS, COLUMNS))]
         found = []
         for place, o in enumerate(rng.permutation(OBJECTS)[: rng.integers(1, 3)]):
             own = rng.permutation(ATTRIBUTES)[: rng.integers(1, 3)]
             top, left = int(rng.integers(0, ROWS - 1)), 3 * place + int(rng.integers(0, 2))
             label[top : top + 2, left : left + 2] = o + 1
-            look[top : top + 2, left : left + 2] = things[o] + manners[own].sum(axis=0)
+            prediction[top : top + 2, left : left + 2] = things[o] + manners[own].sum(axis=0)
             box = 2 * CELL * np.array([left, top, left + 2, top + 2])
             found.append((o, box, np.isin(np.arange(ATTRIBUTES), own)))
-        photos.append(make_photo(look.reshape(-1, WIDTH) + rng.normal(0, NOISE, (label.size, WIDTH))))
+        photos.append(make_photo(prediction.reshape(-1, WIDTH) + rng.normal(0, NOISE, (label.size, WIDTH))))
         labels.append(label.ravel())
         instances.append(Instances(*(np.array(part) for part in zip(*found, strict=True))))
     objects = np.array([np.isin(np.arange(OBJECTS), one.objects) for one in instances])
@@ -59,13 +60,13 @@ def draw_world(n_photos: int, *, seed: int) -> World:
     return World(photos, Tags(objects.astype(np.uint8), attributes.astype(np.uint8)), labels, instances)
 
 
-def make_photo(features: Array) -> DescribedPhoto:
+def make_photo(features: Array) -> PhotoFeatures:
     """A grid of regions in reading order, seen at half the photo's size."""
     cells = np.arange(ROWS * COLUMNS, dtype=np.int32).reshape(ROWS, COLUMNS)
     pixels = cells.repeat(CELL, axis=0).repeat(CELL, axis=1)
     adjacency = measure_adjacency(pixels)
     size = (2 * CELL * COLUMNS, 2 * CELL * ROWS)
-    return DescribedPhoto(features.astype(np.float16), pixels, adjacency.edges, adjacency.boundary, size)
+    return PhotoFeatures(features.astype(np.float16), pixels, adjacency.edges, adjacency.boundary, size)
 
 
 class Verdict(NamedTuple):
@@ -79,7 +80,7 @@ class Verdict(NamedTuple):
 
 
 def judge(method: Method, world: World) -> Verdict:
-    seen = method.look(world.photos)
+    seen = method.predict(world.photos)
     return Verdict(
         score_outlines(seen, world), score_location(seen, world), score_binding(seen, world),
         mean_defined(measure_columns(average_precision, np.array([one.photo for one in seen]), world.tags.objects)),
@@ -87,13 +88,13 @@ def judge(method: Method, world: World) -> Verdict:
     )  # fmt: skip
 
 
-def score_outlines(seen: list[Seen], world: World) -> float:
+def score_outlines(seen: list[MethodPrediction], world: World) -> float:
     """Mean over labels of the share of their regions that have them."""
     found, real = np.concatenate([one.outline for one in seen]), np.concatenate(world.labels)
     return float(np.mean([(found[real == label] == label).mean() for label in range(OBJECTS + 1)]))
 
 
-def score_location(seen: list[Seen], world: World) -> float:
+def score_location(seen: list[MethodPrediction], world: World) -> float:
     """Share of the objects in photos whose strongest region is one of theirs; chance is 4 / 24."""
     hits = [
         label[one.objects[:, o].argmax()] == o + 1
@@ -103,7 +104,7 @@ def score_location(seen: list[Seen], world: World) -> float:
     return float(np.mean(hits))
 
 
-def score_binding(seen: list[Seen], world: World) -> float:
+def score_binding(seen: list[MethodPrediction], world: World) -> float:
     """Share of attributes of one of two objects that score higher at its regions; a tie is half. Chance is 1/2."""
     verdicts = []
     for one, label, real in zip(seen, world.labels, world.instances, strict=True):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tagsight.baselines.choice import choose_setting, fit_scale, score_left_out
 from tagsight.errors import InputError
 from tagsight.types import Array, Ints
+from tagsight_bench.baselines.choice import choose_setting, fit_scale, score_left_out
 
 
 def test_no_photo_is_scored_by_a_fit_that_saw_it():

@@ -7,13 +7,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import digamma, logsumexp
 from scipy.stats import norm
 
-from tagsight.baselines import miml, ssvm, supervised, wlda, wsdc
-from tagsight.baselines.activation import ClassActivation, choose_cut
-from tagsight.baselines.pooled import learn_space, stack_bags
-from tagsight.baselines.region_truth import label_regions, overlap_regions
-from tagsight.evaluation.masks import VOID
-from tagsight.readout.learn import balance_labels
+from tagsight.classifiers.fit import balance_labels
+from tagsight.demo.mask_measures import VOID
 from tagsight.types import Floats
+from tagsight_bench.baselines import miml, ssvm, supervised, wlda, wsdc
+from tagsight_bench.baselines.activation import ClassActivation, choose_cut
+from tagsight_bench.baselines.pooled import learn_space, stack_bags
+from tagsight_bench.baselines.region_truth import label_regions, overlap_regions
 from tests.baselines.planted import draw_world
 
 WORLD = draw_world(12, seed=4)
@@ -25,7 +25,7 @@ def test_a_box_around_the_photo_is_described_as_the_photo_and_a_plain_box_as_its
     method = ClassActivation().fit(WORLD.photos, WORLD.tags)
     photo = WORLD.photos[0]
     whole = method.describe_boxes(photo, np.array([[0, 0, *photo.size]]))[0]
-    regions = method.look([photo])[0].attributes
+    regions = method.predict([photo])[0].attributes
     assert (whole < regions.max(axis=0)).all()
     assert_allclose(method.describe_boxes(photo, np.array([[0, 0, 10, 10]]))[0], regions[0], atol=1e-4)
 
@@ -44,9 +44,9 @@ def test_the_threshold_is_chosen_where_masks_are_and_moves_outlines_alone():
     plain = ClassActivation().fit(world.photos, world.tags)
     nothing = np.zeros_like(world.masks[0])
     empty = ClassActivation([nothing] * 20 + [None] * 20).fit(world.photos, world.tags)
-    assert any(one.outline.any() for one in plain.look(new))
-    assert not any(one.outline.any() for one in empty.look(new))
-    for one, other in zip(plain.look(new), empty.look(new), strict=True):
+    assert any(one.outline.any() for one in plain.predict(new))
+    assert not any(one.outline.any() for one in empty.predict(new))
+    for one, other in zip(plain.predict(new), empty.predict(new), strict=True):
         assert_array_equal(one.objects, other.objects)
         assert_array_equal(one.photo, other.photo)
 
@@ -187,7 +187,7 @@ def test_photos_have_a_scale_of_their_own_in_the_box_machines():
         world.photos[:] = [
             photo._replace(features=photo.features + rng.normal(0, 2, photo.features.shape)) for photo in world.photos
         ]
-    seen = ssvm.BoxSVM(known.instances).fit(known.photos, known.tags).look(unseen.photos)
+    seen = ssvm.BoxSVM(known.instances).fit(known.photos, known.tags).predict(unseen.photos)
     truth = unseen.tags.objects.ravel()
 
     def lose(odds: list[Floats]) -> float:

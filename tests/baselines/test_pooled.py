@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tagsight.baselines.pooled import learn_space, pool_boxes, stack_bags, weigh_boxes
 from tagsight.errors import InputError
 from tagsight.features.codebook import project
-from tagsight.features.described import DescribedPhoto
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight_bench.baselines.pooled import learn_space, pool_boxes, stack_bags, weigh_boxes
 from tests.baselines.planted import draw_world
 
 LABELS = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.int32)
-PHOTO = DescribedPhoto(
+PHOTO = PhotoFeatures(
     np.array([[1, 0], [0, 1], [4, 4]], np.float16), LABELS, np.array([[0, 1]]), np.ones(1, np.float32), (8, 4)
 )
 

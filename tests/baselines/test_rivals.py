@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tagsight.baselines.activation import ClassActivation
-from tagsight.baselines.miml import MimlBoost
-from tagsight.baselines.ssvm import BoxSVM
-from tagsight.baselines.supervised import MaskClassifier
-from tagsight.baselines.wlda import WeakLDA
-from tagsight.baselines.wsdc import DualClustering
-from tagsight.baselines.wsvm import PhotoSVM
-from tagsight.evaluation.method import Method, Tags
+from tagsight_bench.baselines.activation import ClassActivation
+from tagsight_bench.baselines.miml import MimlBoost
+from tagsight_bench.baselines.ssvm import BoxSVM
+from tagsight_bench.baselines.supervised import MaskClassifier
+from tagsight_bench.baselines.wlda import WeakLDA
+from tagsight_bench.baselines.wsdc import DualClustering
+from tagsight_bench.baselines.wsvm import PhotoSVM
+from tagsight_bench.evaluation.method import Method, Tags
 from tests.baselines.planted import ATTRIBUTES, OBJECTS, World, draw_world, judge
 
 TRAIN, TEST = draw_world(90, seed=1), draw_world(40, seed=2)
@@ -52,7 +52,7 @@ def test_what_is_planted_is_found(name: str) -> None:
 def test_the_same_seed_gives_the_same_answer(name: str) -> None:
     first, second = (RIVALS[name](TASTE) for _ in range(2))
     photo, boxes = TEST.photos[0], TEST.instances[0].boxes
-    for one, other in zip(first.look([photo])[0], second.look([photo])[0], strict=True):
+    for one, other in zip(first.predict([photo])[0], second.predict([photo])[0], strict=True):
         assert_array_equal(one, other)
     assert_array_equal(first.describe_boxes(photo, boxes), second.describe_boxes(photo, boxes))
 
@@ -60,7 +60,7 @@ def test_the_same_seed_gives_the_same_answer(name: str) -> None:
 @pytest.mark.parametrize("name", RIVALS)
 def test_answers_have_the_shape_the_protocols_ask_for_and_do_not_depend_on_company(name: str) -> None:
     method = RIVALS[name](TASTE)
-    together = method.look(TEST.photos[:3])
+    together = method.predict(TEST.photos[:3])
     for photo, seen in zip(TEST.photos[:3], together, strict=True):
         R = len(photo.features)
         assert seen.photo.shape == (OBJECTS,)
@@ -69,7 +69,7 @@ def test_answers_have_the_shape_the_protocols_ask_for_and_do_not_depend_on_compa
         assert seen.outline.shape == (R,)
         assert seen.outline.min() >= 0
         assert seen.outline.max() <= OBJECTS
-        alone = method.look([photo])[0]
+        alone = method.predict([photo])[0]
         for part in ("photo", "objects", "attributes", "outline"):
             one, other = getattr(seen, part), getattr(alone, part)
             assert np.isfinite(one).all()
@@ -81,7 +81,7 @@ def test_answers_have_the_shape_the_protocols_ask_for_and_do_not_depend_on_compa
 def test_a_tag_nobody_has_or_all_have_is_no_obstacle(name: str) -> None:
     tags = Tags(TASTE.tags.objects.copy(), TASTE.tags.attributes.copy())
     tags.objects[:, 0], tags.attributes[:, 0], tags.attributes[:, 1] = 0, 0, 1
-    seen = RIVALS[name](TASTE._replace(tags=tags)).look(TEST.photos[:4])
+    seen = RIVALS[name](TASTE._replace(tags=tags)).predict(TEST.photos[:4])
     for one in seen:
         assert np.isfinite(one.attributes).all()
         assert one.photo[0] < -10
@@ -92,6 +92,6 @@ def test_a_tag_nobody_has_or_all_have_is_no_obstacle(name: str) -> None:
 @pytest.mark.parametrize("name", RIVALS)
 def test_log_odds_mean_what_they_say_over_photos(name: str) -> None:
     """Of the photos said to have an object, most do, and of the others most do not."""
-    scores = np.array([seen.photo for seen in RIVALS[name](TRAIN).look(TEST.photos)])
+    scores = np.array([seen.photo for seen in RIVALS[name](TRAIN).predict(TEST.photos)])
     right = (scores > 0) == TEST.tags.objects
     assert right.mean() > 0.75  # saying no to all would be right in 0.62

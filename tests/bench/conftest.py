@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tagsight.data.synthetic import render_collection
+from tagsight.demo import render_collection
 
 METHOD = "nearest:MeanPhoto"
 

@@ -9,11 +9,11 @@ from PIL import Image
 from scipy.io import savemat
 from typer.testing import CliRunner
 
-from tagsight.bench.cells import read_cells
-from tagsight.bench.sources.imagenet import read_imagenet
-from tagsight.cli.app import make_app
-from tagsight.data.synthetic import PhotoTruth, read_truth
+from tagsight.demo import PhotoTruth, read_truth
 from tagsight.errors import InputError
+from tagsight_bench.cells import read_cells
+from tagsight_bench.cli import make_app
+from tagsight_bench.sources.imagenet import read_imagenet
 
 from .conftest import METHOD
 
@@ -72,8 +72,8 @@ def test_every_other_photo_of_a_synset_is_judged_on(demo: Path, data: Path) -> N
 
 
 def test_the_bench_runs_where_the_data_is(data: Path, tmp_path: Path) -> None:
-    command = ["bench", "imagenet", "--data", str(data), "-o", str(tmp_path / "out"), "--methods", METHOD]
-    done = CliRunner().invoke(make_app(("bench",)), [*command, "--seeds", "1", "--workers", "1"])
+    command = ["imagenet", "--data", str(data), "-o", str(tmp_path / "out"), "--methods", METHOD]
+    done = CliRunner().invoke(make_app(), [*command, "--seeds", "1", "--workers", "1"])
     assert done.exit_code == 0, done.output
     figures = {cell["settings"]["table"]: cell["figures"] for cell in read_cells(tmp_path / "out")}
     assert 0.5 < figures["annotation"]["given_location_auc"] <= 1

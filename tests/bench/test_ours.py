@@ -5,14 +5,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from tagsight.bench.methods import ABLATIONS
-from tagsight.bench.ours import StackedIBPMethod
+from tagsight.classifiers.weights import ClassifierWeights
 from tagsight.data.vocabulary import Tags
-from tagsight.evaluation.method import GuidedMethod, TransductiveMethod
 from tagsight.model.fields import correlate_tags
-from tagsight.presets import PRESETS
-from tagsight.readout.weights import Weights
-from tagsight.trained import look_at
+from tagsight.model.presets import PRESETS
+from tagsight.predict.predictor import predict_photos
+from tagsight_bench.evaluation.method import GuidedMethod, TransductiveMethod
+from tagsight_bench.methods import ABLATIONS
+from tagsight_bench.ours import StackedIBPMethod
 from tests.baselines.planted import Verdict, World, draw_world, judge, score_location
 
 
@@ -30,7 +30,7 @@ def whole(worlds: tuple[World, World]) -> StackedIBPMethod:
 @pytest.fixture(scope="module")
 def pure(worlds: tuple[World, World]) -> StackedIBPMethod:
     learn, _ = worlds
-    return StackedIBPMethod(**PRESETS["ws-mrf-sibp"], readout=False, n_free=4).fit(learn.photos, learn.tags, seed=0)
+    return StackedIBPMethod(**PRESETS["ws-mrf-sibp"], classifiers=False, n_free=4).fit(learn.photos, learn.tags, seed=0)
 
 
 @pytest.fixture(params=["whole", "pure"])
@@ -46,7 +46,7 @@ def test_objects_are_outlined_and_attributes_bound(whole: StackedIBPMethod, worl
 
 def test_photos_are_ranked_as_find_ranks_them(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
     photos = worlds[1].photos[:5]
-    for seen, posterior in zip(method.look(photos), look_at(method._fitted, photos), strict=True):
+    for seen, posterior in zip(method.predict(photos), predict_photos(method._predictor, photos), strict=True):
         assert_allclose(np.exp(seen.found), posterior.found, rtol=1e-6, atol=1e-12)
 
 
@@ -60,14 +60,14 @@ def test_threads_of_blas_change_nothing(whole: StackedIBPMethod, worlds: tuple[W
     learn, test = worlds
     with threadpool_limits(2, user_api="blas"):
         again = StackedIBPMethod(n_free=4).fit(learn.photos, learn.tags, seed=0)
-    one, two = (np.concatenate([seen.objects for seen in method.look(test.photos)]) for method in (whole, again))
+    one, two = (np.concatenate([seen.objects for seen in method.predict(test.photos)]) for method in (whole, again))
     assert_array_equal(one, two)
 
 
 def test_a_photo_shows_nothing_but_what_it_may(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
     _, test = worlds
     assert isinstance(method, GuidedMethod)
-    for seen, objects in zip(method.look_within(test.photos, test.tags), test.tags.objects, strict=True):
+    for seen, objects in zip(method.predict_within(test.photos, test.tags), test.tags.objects, strict=True):
         assert set(seen.outline) <= {0, *(np.flatnonzero(objects) + 1)}
         assert seen.objects[:, objects == 0].max() < -20
 
@@ -77,11 +77,11 @@ def test_learning_from_the_new_photos_leaves_the_method_as_it_is(
 ) -> None:
     _, test = worlds
     assert isinstance(method, TransductiveMethod)
-    before = method.look(test.photos)
-    together = method.look_together(test.photos)
+    before = method.predict(test.photos)
+    together = method.predict_transductive(test.photos)
     assert score_location(together, test) >= 0.9
     assert any((one.objects != two.objects).any() for one, two in zip(before, together, strict=True))
-    for one, two in zip(before, method.look(test.photos), strict=True):
+    for one, two in zip(before, method.predict(test.photos), strict=True):
         assert_array_equal(one.objects, two.objects)
 
 
@@ -90,9 +90,9 @@ def test_what_an_ablation_changes_is_changed(whole: StackedIBPMethod, worlds: tu
     few = slice(0, 40)
     tags = Tags(learn.tags.objects[few], learn.tags.attributes[few])
     for entry in ABLATIONS.values():
-        fitted = StackedIBPMethod(**{**entry.parameters, "n_free": 2}).fit(learn.photos[few], tags)._fitted
+        fitted = StackedIBPMethod(**{**entry.parameters, "n_free": 2}).fit(learn.photos[few], tags)._predictor
         for name, value in entry.parameters.get("weights", {}).items():
-            assert fitted.readout is not None
-            assert getattr(fitted.readout.weights, name) == value != getattr(Weights(), name)
+            assert fitted.classifiers is not None
+            assert getattr(fitted.classifiers.weights, name) == value != getattr(ClassifierWeights(), name)
         frozen = np.array_equal(fitted.learned.state.affinity, correlate_tags(np.hstack(tags), 2))
         assert frozen == (not entry.parameters.get("learn_affinity", True))

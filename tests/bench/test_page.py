@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from tagsight.bench import paper
-from tagsight.bench.board import Board
-from tagsight.bench.cells import read_cells
-from tagsight.bench.curves import draw_curves
-from tagsight.bench.methods import METHODS
-from tagsight.bench.page import render_digest, render_page
+from tagsight_bench import paper
+from tagsight_bench.board import Board
+from tagsight_bench.cells import read_cells
+from tagsight_bench.curves import draw_curves
+from tagsight_bench.methods import METHODS
+from tagsight_bench.page import render_digest, render_page
 
 
 def make_cell(
@@ -20,7 +20,7 @@ def make_cell(
     return {
         "settings": {"table": table, "method": method, "seed": seed, "attributes": attributes, **known},
         "machine": {"cpu": "abacus", "cores": 3},
-        "seconds": {"fit": 12.0, "look_per_photo": 0.0034},
+        "seconds": {"fit": 12.0, "predict_per_photo": 0.0034},
         "figures": figures,
     }
 
@@ -86,7 +86,7 @@ def test_ablations_stand_below_the_full_model() -> None:
     rows = find_rows(page, "### Ablations")
     assert rows["ws-mrf-sibp"][0] == "**40.0**"
     assert rows["no-spatial-field"] == ["30.0"] * 6 + ["not run"] * 2 + ["20.0"]
-    assert find_rows(page, "with one thing changed ([")["no-traits"] == [""] * 8 + ["not run"]
+    assert find_rows(page, "with one thing changed ([")["no-attribute-distance"] == [""] * 8 + ["not run"]
 
 
 def test_tables_of_what_few_run_are_left_out_where_none_did() -> None:

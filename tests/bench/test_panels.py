@@ -7,24 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tagsight.bench.factor_rows import GAP as FACTOR_GAP
-from tagsight.bench.factor_rows import NAME, SIDE, draw_factors
-from tagsight.bench.panels import GAP, HEADING, HEIGHT, Picture, draw_panels, outline_photos, tint_labels
-from tagsight.bench.sources.rendered import read_rendered
-from tagsight.bench.trial import describe_source
-from tagsight.data.synthetic import read_classes, read_truth
-from tagsight.data.synthetic.palette import make_voc_palette
-from tagsight.features.describer import Recipe
+from tagsight.demo import read_classes, read_truth
+from tagsight.features.extractor import ExtractorConfig
 from tagsight.pictures.overlay import encode_jpeg
-from tagsight.progress import stay_silent
-from tagsight.trained import Exemplar
+from tagsight.pictures.palette import make_voc_palette
+from tagsight.predict.trained_model import ExampleCrop
+from tagsight.runtime.progress import no_progress
+from tagsight_bench.factor_rows import GAP as FACTOR_GAP
+from tagsight_bench.factor_rows import NAME, SIDE, draw_factors
+from tagsight_bench.panels import GAP, HEADING, HEIGHT, Picture, draw_panels, outline_photos, tint_labels
+from tagsight_bench.sources.rendered import read_rendered
+from tagsight_bench.trial import describe_source
 
 from .conftest import METHOD
 
 
 def test_photos_beside_their_outlines_and_the_truth(demo: Path) -> None:
     source = read_rendered(demo / "photos", "photos")
-    described = describe_source(source, Recipe("deep"), stay_silent, "", n_workers=1)
+    described = describe_source(source, ExtractorConfig("deep"), no_progress, "", n_workers=1)
     rows = outline_photos(described, [Picture("a", METHOD, 0), Picture("b", METHOD, 10)], 2, seed=0)
     tested = [photo for photo in read_truth(demo / "photos").photos if photo.split == "test"]
     assert len(rows) == 2
@@ -45,7 +45,7 @@ def test_labels_have_their_colours_and_background_is_dim() -> None:
 
 def test_a_factor_is_a_row_of_pictures() -> None:
     red = encode_jpeg(np.tile(np.array([255, 0, 0], np.uint8), (128, 64, 1)))
-    sheet = draw_factors(("a", "b", "c"), ((Exemplar(1.0, red),) * 2, (), (Exemplar(1.0, red),)))
+    sheet = draw_factors(("a", "b", "c"), ((ExampleCrop(1.0, red),) * 2, (), (ExampleCrop(1.0, red),)))
     assert sheet.shape == (2 * (SIDE + FACTOR_GAP), NAME + 2 * (SIDE + FACTOR_GAP), 3)
     at = (SIDE + FACTOR_GAP) + SIDE // 2
     assert sheet[at, NAME + 20].tolist() == pytest.approx([255, 0, 0], abs=6)

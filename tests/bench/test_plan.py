@@ -2,9 +2,9 @@
 
 import pytest
 
-from tagsight.bench.methods import ABLATIONS, METHODS, find_entry
-from tagsight.bench.plan import Request, plan_cells
 from tagsight.errors import InputError
+from tagsight_bench.methods import ABLATIONS, METHODS, find_entry
+from tagsight_bench.plan import Request, plan_cells
 
 
 def test_joint_methods_are_outlined_with_every_attribute_set_and_others_with_none() -> None:
@@ -32,7 +32,7 @@ def test_ablations_are_methods_in_the_tables_they_bear_on() -> None:
         ("queries", 64),
         ("segmentation", 64),
     }
-    assert {cell.table for cell in cells if cell.fit.method == "no-traits"} == {"segmentation"}
+    assert {cell.table for cell in cells if cell.fit.method == "no-attribute-distance"} == {"segmentation"}
 
 
 def test_what_is_asked_for_twice_is_made_once() -> None:
@@ -60,4 +60,4 @@ def test_a_wrong_word_names_the_right_ones() -> None:
 
 def test_a_place_is_a_method() -> None:
     assert find_entry("my.module:Class").place == "my.module:Class"
-    assert find_entry("my.module:Class").taught_by == "tags"
+    assert find_entry("my.module:Class").supervision == "tags"

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tagsight.bench.cells import read_cells, write_cell
-from tagsight.cli.app import make_app
-from tagsight.data.synthetic import read_truth
+from tagsight.demo import read_truth
 from tagsight.errors import InputError
+from tagsight_bench.cells import read_cells, write_cell
+from tagsight_bench.cli import make_app
 
 from .conftest import METHOD
 
 
 def bench(demo: Path, output: Path, *arguments: str) -> Result:
-    command = ["bench", "rendered", "--data", str(demo), "-o", str(output), "--methods", METHOD, "--workers", "1"]
-    return CliRunner().invoke(make_app(("bench",)), [*command, *arguments])
+    command = ["rendered", "--data", str(demo), "-o", str(output), "--methods", METHOD, "--workers", "1"]
+    return CliRunner().invoke(make_app(), [*command, *arguments])
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_cells_say_all_and_name_no_folder(demo: Path, results: Path) -> None:
     for cell in read_cells(results):
         assert cell["photos"] == {"learn": 18, "judge": 6}
         assert cell["seconds"]["fit"] > 0
-        assert cell["seconds"]["look_per_photo"] > 0
+        assert cell["seconds"]["predict_per_photo"] > 0
         assert cell["machine"]["cores"]
         assert "/" not in json.dumps(cell["settings"])
         assert str(demo) not in json.dumps(cell)
@@ -109,8 +109,8 @@ def make_labelme(demo: Path, data: Path) -> None:
 def test_labelme_has_no_background_and_three_ways(demo: Path, tmp_path: Path) -> None:
     make_labelme(demo, tmp_path)
     output = tmp_path / "out"
-    command = ["bench", "labelme", "--data", str(tmp_path), "-o", str(output), "--methods", METHOD, "--seeds", "1"]
-    done = CliRunner().invoke(make_app(("bench",)), [*command, "--workers", "1"])
+    command = ["labelme", "--data", str(tmp_path), "-o", str(output), "--methods", METHOD, "--seeds", "1"]
+    done = CliRunner().invoke(make_app(), [*command, "--workers", "1"])
     assert done.exit_code == 0, done.output
     figures = {cell["settings"]["table"]: cell["figures"] for cell in read_cells(output)}
     assert figures["transductive"] is None  # this method cannot

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagsight.bench.query_lists import draw_lists, read_lists, write_lists
-from tagsight.bench.sources.apascal import MATERIALS, read_apascal
-from tagsight.bench.sources.labelme import read_labelme
-from tagsight.bench.sources.rendered import read_rendered
-from tagsight.bench.sources.source import KnownPhoto, Source, hold_out
-from tagsight.bench.trial import DescribedSource, Trial, locate_instances, pose_trial
-from tagsight.data.synthetic import read_classes, read_truth
 from tagsight.data.vocabulary import Vocabulary
+from tagsight.demo import read_classes, read_truth
+from tagsight.demo.mask_measures import VOID
 from tagsight.errors import InputError
-from tagsight.evaluation.masks import VOID
+from tagsight_bench.query_lists import draw_lists, read_lists, write_lists
+from tagsight_bench.sources.apascal import MATERIALS, read_apascal
+from tagsight_bench.sources.labelme import read_labelme
+from tagsight_bench.sources.rendered import read_rendered
+from tagsight_bench.sources.source import Source, TruePhoto, hold_out
+from tagsight_bench.trial import DescribedSource, Trial, locate_instances, make_trial
 
 from ..evaluation.cases import make_photo
 
@@ -23,7 +23,7 @@ from ..evaluation.cases import make_photo
 def pose(source: Source, n_attributes: int) -> Trial:
     """The trial with one made photo for all, where only the truth matters."""
     photo = (make_photo(),)
-    return pose_trial(DescribedSource(source, photo * len(source.learn), photo * len(source.judge)), n_attributes)
+    return make_trial(DescribedSource(source, photo * len(source.learn), photo * len(source.judge)), n_attributes)
 
 
 def test_rendered_truth_as_arrays(demo: Path) -> None:
@@ -64,7 +64,7 @@ def test_holding_out_never_touches_the_test_photos(demo: Path) -> None:
 def test_void_of_a_mask_file_is_void(tmp_path: Path, demo: Path) -> None:
     source = read_rendered(demo / "photos", "photos")
     Image.fromarray(np.array([[0, 1], [2, 0]], np.uint8)).save(tmp_path / "mask.png")
-    known = KnownPhoto(tmp_path / "a.jpg", (), (), mask=tmp_path / "mask.png")
+    known = TruePhoto(tmp_path / "a.jpg", (), (), mask=tmp_path / "mask.png")
     labelled = source._replace(learn=(), judge=(known,), void=0)
     (mask,) = pose(labelled, 0).judge.masks
     assert mask is not None

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagsight.bench.methods import Entry, find_entry, make_method
-from tagsight.bench.predicted_tags import pool_features, predict_objects
-from tagsight.bench.query_lists import QueryLists
-from tagsight.bench.tables import (
+from tagsight.data.vocabulary import Vocabulary
+from tagsight.demo.mask_measures import VOID
+from tagsight.errors import InputError
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight.types import Array, Floats
+from tagsight_bench.evaluation.method import MethodPrediction, Tags
+from tagsight_bench.evaluation.truth import Instances
+from tagsight_bench.methods import Entry, find_entry, make_method
+from tagsight_bench.predicted_tags import pool_features, predict_objects
+from tagsight_bench.query_lists import QueryLists
+from tagsight_bench.tables import (
     Candidate,
     score_inductive,
     score_outlines,
@@ -19,14 +26,7 @@ from tagsight.bench.tables import (
     score_refined,
     score_transductive,
 )
-from tagsight.bench.trial import Sample, Trial
-from tagsight.data.vocabulary import Vocabulary
-from tagsight.errors import InputError
-from tagsight.evaluation.masks import VOID
-from tagsight.evaluation.method import Seen, Tags
-from tagsight.evaluation.truth import Instances
-from tagsight.features.described import DescribedPhoto
-from tagsight.types import Array, Floats
+from tagsight_bench.trial import Sample, Trial
 
 from ..evaluation.cases import make_photo, see
 
@@ -51,26 +51,26 @@ def make_trial() -> Trial:
 class Plain:
     """Says that the left half is class 1 and the right half nothing, where class 2 is the likelier."""
 
-    def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, *, seed: int = 0) -> Self:
+    def fit(self, photos: Sequence[PhotoFeatures], tags: Tags, *, seed: int = 0) -> Self:
         return self
 
-    def look(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
+    def predict(self, photos: Sequence[PhotoFeatures]) -> list[MethodPrediction]:
         return [see([[3.0, -1.0], [-2.0, -1.0]], [[], []]) for _ in photos]
 
-    def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
+    def describe_boxes(self, photo: PhotoFeatures, boxes: Array) -> Floats:
         return np.zeros((len(boxes), 0))
 
 
 class Able(Plain):
     """Also learns from new photos, and can be told what they may show."""
 
-    def look_together(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
-        return [look._replace(classes=np.eye(3)[[2, 2]]) for look in self.look(photos)]
+    def predict_transductive(self, photos: Sequence[PhotoFeatures]) -> list[MethodPrediction]:
+        return [prediction._replace(classes=np.eye(3)[[2, 2]]) for prediction in self.predict(photos)]
 
-    def look_within(self, photos: Sequence[DescribedPhoto], allowed: Tags) -> list[Seen]:
+    def predict_within(self, photos: Sequence[PhotoFeatures], allowed: Tags) -> list[MethodPrediction]:
         assert allowed.objects.tolist() == [[0, 1]]
         assert allowed.attributes.shape == (1, 0)
-        return [look._replace(classes=np.eye(3)[[2, 1]]) for look in self.look(photos)]
+        return [prediction._replace(classes=np.eye(3)[[2, 1]]) for prediction in self.predict(photos)]
 
 
 def judge(method: Plain) -> Candidate:
@@ -115,9 +115,9 @@ def test_a_method_that_cannot_learn_from_new_photos_has_no_cell() -> None:
 
 def test_a_method_looks_once_and_is_timed() -> None:
     candidate = judge(Plain())
-    assert candidate.look_seconds is None
+    assert candidate.predict_seconds is None
     assert candidate.seen is candidate.seen
-    assert candidate.look_seconds is not None
+    assert candidate.predict_seconds is not None
 
 
 def test_predicted_tags() -> None:
@@ -150,8 +150,8 @@ class Taught(Plain):
 def test_strong_methods_get_their_truth_and_weak_ones_do_not() -> None:
     sample = make_trial().learn
     place = f"{__name__}:Taught"
-    for taught_by, truth in (("tags", None), ("boxes", sample.instances), ("masks", sample.masks)):
-        entry = Entry(place, {"strength": 2.0}, taught_by)  # type: ignore[arg-type]
+    for supervision, truth in (("tags", None), ("boxes", sample.instances), ("masks", sample.masks)):
+        entry = Entry(place, {"strength": 2.0}, supervision)  # type: ignore[arg-type]
         method = make_method("x", entry, sample)
         assert (method.truth, method.strength) == (truth, 2.0)  # type: ignore[attr-defined]
 

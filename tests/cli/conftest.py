@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tagsight.cli.app import make_app
-from tagsight.data.synthetic import render_collection
+from tagsight.demo import render_collection
 
 
 class Trained(NamedTuple):

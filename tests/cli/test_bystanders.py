@@ -9,7 +9,7 @@ import pytest
 from tagsight.data.listing import list_photos
 from tagsight.engine.ray import batch
 from tagsight.errors import InputError
-from tagsight.storage.model_file import load_model
+from tagsight.predict.model_file import load_model
 
 from .conftest import Trained, call
 

@@ -92,7 +92,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("command", ["train", "index", "segment", "export", "annotate", "demo", "bench"])
+@pytest.mark.parametrize("command", ["train", "index", "segment", "export", "annotate", "demo"])
 def test_ctrl_c_while_a_command_is_imported_stops_it(command: str, trained: Trained, tmp_path: Path) -> None:
     """Libraries that are being imported drop a KeyboardInterrupt; the command stops before its first photo."""
     arguments = {
@@ -102,7 +102,6 @@ def test_ctrl_c_while_a_command_is_imported_stops_it(command: str, trained: Trai
         "export": (trained.model, trained.photos / "test", "-o", tmp_path, "--format", "coco"),
         "annotate": (trained.model, trained.photos / "test"),
         "demo": ("-o", tmp_path / "demo", "--photos", 20),
-        "bench": ("rendered", "--data", trained.photos.parent, "-o", tmp_path),
     }[command]
     run = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, command, *map(str, arguments)], capture_output=True, text=True

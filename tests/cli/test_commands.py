@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tagsight.cli.app import COMMANDS
-from tagsight.storage.model_file import load_model
+from tagsight.predict.model_file import load_model
 
 from .conftest import Trained, call
 

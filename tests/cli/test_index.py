@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagsight.calibration import Calibration
+from tagsight.classifiers.calibration import Calibration
 from tagsight.errors import InputError
 from tagsight.features.extract import extract
 from tagsight.index import build, build_index, list_source, open_index, parts
 from tagsight.index.build import join_factors
 from tagsight.index.manifest import KIND
-from tagsight.locks import hold_lock
-from tagsight.storage.model_file import load_model, save_model
+from tagsight.predict.model_file import load_model, save_model
+from tagsight.predict.predictor import predict_photos
+from tagsight.predict.regions import paint_objects
+from tagsight.predict.segment import label_regions, segment_objects
+from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import claim_folder
-from tagsight.tasks.regions import paint_objects
-from tagsight.tasks.segment import label_regions, segment_objects
-from tagsight.trained import look_at
 
 from .conftest import Trained, call
 from .test_errors import fail
@@ -73,8 +73,8 @@ def content(folder: Path) -> dict[str, tuple[object, ...]]:
 def test_answers_are_those_of_the_model(trained: Trained, index: Path) -> None:
     model = load_model(trained.model)
     paths = sorted((trained.photos / "train").glob("*.jpg"))
-    photos = list(extract(paths, model.recipe, n_regions=model.n_regions, n_workers=1).load())
-    posteriors = [join_factors(one) for one in look_at(model, photos)]
+    photos = list(extract(paths, model.extractor_config, n_regions=model.n_regions, n_workers=1).load())
+    posteriors = [join_factors(one) for one in predict_photos(model.predictor, photos)]
     opened = open_index(index)
     assert opened.manifest.factor_names == model.factor_names
     for words in (["bird", "red"], ["car", "striped"], ["red", "tall", "tree"], ["free-1", "green"]):
@@ -95,13 +95,15 @@ def test_answers_are_those_of_the_model(trained: Trained, index: Path) -> None:
 def test_photos_rank_by_what_is_found_and_masks_are_those_of_segment(
     trained: Trained, photos: Path, tmp_path: Path
 ) -> None:
-    timid = load_model(trained.model)._replace(objects=Calibration(0.3, -4.0, None, 0.2))
+    model = load_model(trained.model)
+    predictor = model.predictor._replace(object_calibration=Calibration(0.3, -4.0, None, 0.2))
+    timid = model._replace(predictor=predictor)
     save_model(timid, tmp_path / "timid.model")
     build_index(tmp_path / "timid.model", list_source(photos), tmp_path / "timid.index", n_workers=1)
     opened = open_index(tmp_path / "timid.index")
     paths = sorted(photos.iterdir())
-    described = list(extract(paths, timid.recipe, n_regions=timid.n_regions, n_workers=1).load())
-    seen = zip(paths, described, look_at(timid, described), strict=True)
+    described = list(extract(paths, timid.extractor_config, n_regions=timid.n_regions, n_workers=1).load())
+    seen = zip(paths, described, predict_photos(timid.predictor, described), strict=True)
     looks = {path.name: (photo, posterior) for path, photo, posterior in seen}
     differing = 0
     for column, word in enumerate(timid.vocabulary.objects):
@@ -150,7 +152,9 @@ def test_only_what_changed_is_looked_at(
     trained: Trained, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[int] = []
-    monkeypatch.setattr(build, "look_at", lambda model, batch: looked.append(len(batch)) or look_at(model, batch))
+    monkeypatch.setattr(
+        build, "predict_photos", lambda model, batch: looked.append(len(batch)) or predict_photos(model, batch)
+    )
     folder = tmp_path / "i"
     assert update(trained, photos, folder) == (6, 6, 0, 0, (), ())
     assert update(trained, photos, folder) == (6, 0, 0, 0, (), ())
@@ -175,13 +179,13 @@ def test_a_build_cut_short_goes_on(
     monkeypatch.setattr(build, "CHUNK", 2)
     looked: list[int] = []
 
-    def look(model, batch):
+    def predict(model, batch):
         looked.append(len(batch))
         if len(looked) == 3:
             raise KeyboardInterrupt
-        return look_at(model, batch)
+        return predict_photos(model, batch)
 
-    monkeypatch.setattr(build, "look_at", look)
+    monkeypatch.setattr(build, "predict_photos", predict)
     with pytest.raises(KeyboardInterrupt):
         update(trained, photos, tmp_path / "i")
     assert not (tmp_path / "i/manifest.json").exists()

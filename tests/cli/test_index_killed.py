@@ -18,10 +18,11 @@ import json, os, random, shutil, signal, sys
 from pathlib import Path
 from types import SimpleNamespace
 from tagsight.features import extract
-from tagsight.index import build, build_index, list_source, name_factor, open_index
+from tagsight.index import build_index, list_source, name_factor, open_index
+from tagsight.index import build
 from tagsight.index.manifest import read_manifest
 from tagsight.index.names import read_names
-from tagsight.storage.model_file import load_model
+from tagsight.predict.model_file import load_model
 
 model, photos, folder, base = map(Path, sys.argv[1:])
 build.CHUNK = 2
@@ -56,14 +57,14 @@ def in_child(work, fatal=None):
 def update():
     # How many photos the model looked at.
     looked = 0
-    look_at = build.look_at
+    predict_photos = build.predict_photos
 
     def look(model, batch):
         nonlocal looked
         looked += len(batch)
-        return look_at(model, batch)
+        return predict_photos(model, batch)
 
-    build.look_at = look
+    build.predict_photos = look
     build_index(model, list_source(photos), folder, n_workers=1)
     return looked
 
@@ -117,11 +118,12 @@ def kill_at_ten_moments():
 
 # Every photo was described when the model was trained: the network itself is not needed, and takes long to open.
 trained = load_model(model)
-(fingerprint, _) = in_child(lambda: extract.open_describer(trained.recipe).fingerprint)
-extract.open_describer = lambda recipe: SimpleNamespace(fingerprint=fingerprint)
+(fingerprint, _) = in_child(lambda: extract.open_extractor(trained.extractor_config).fingerprint)
+extract.open_extractor = lambda recipe: SimpleNamespace(fingerprint=fingerprint)
 build.load_model = lambda path: trained
-known = extract.extract(sorted(photos.iterdir())[:1], trained.recipe, n_regions=trained.n_regions, n_workers=1)
-build.look_at(trained, list(known.load()))  # children inherit the compiled kernels
+first = sorted(photos.iterdir())[:1]
+known = extract.extract(first, trained.extractor_config, n_regions=trained.n_regions, n_workers=1)
+build.predict_photos(trained.predictor, list(known.load()))  # children inherit the compiled kernels
 
 moments = [kill_at_ten_moments()]
 shutil.copytree(folder, base)

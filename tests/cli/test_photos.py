@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tagsight.cli.photos import ChosenPhoto, name_outputs
+from tagsight.cli.chosen_photos import ChosenPhoto, name_outputs
 
 CASES = {
     "named one by one": (["a/x.jpg", "a/y.jpg"], ["x", "y"]),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tagsight.storage.model_file import load_model
+from tagsight.predict.model_file import load_model
 from tests.ray_cluster import open_cluster
 
 from .conftest import Trained, call
@@ -64,7 +64,9 @@ def test_a_driver_killed_and_one_stopped_go_on_to_the_same_model(trained: Traine
     assert broken.read_bytes() == (tmp_path / "whole").read_bytes()
     ours, theirs = load_model(broken), load_model(trained.model)
     assert ours.training.bound == pytest.approx(theirs.training.bound, rel=1e-9)
-    assert ours.learned.state.appearance.mean == pytest.approx(theirs.learned.state.appearance.mean, abs=1e-6)
+    assert ours.predictor.learned.state.appearance.mean == pytest.approx(
+        theirs.predictor.learned.state.appearance.mean, abs=1e-6
+    )
 
 
 def read_index(folder: Path) -> list[pa.Table]:

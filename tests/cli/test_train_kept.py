@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tagsight import training
+from tagsight.engine.checkpoint import has_checkpoint, open_checkpoint, place_checkpoint, remove_checkpoint
 from tagsight.errors import InputError, StoppedError
-from tagsight.files import place_partial
-from tagsight.locks import hold_lock
-from tagsight.stopping import Stop
-from tagsight.storage.checkpoint import has_checkpoint, open_checkpoint, place_checkpoint, remove_checkpoint
+from tagsight.runtime.interrupts import Stop
+from tagsight.storage.files import place_partial
+from tagsight.storage.locks import hold_lock
+from tagsight.training import pipeline as training
 
 from .conftest import Trained, call
 
@@ -45,11 +45,11 @@ def stopped(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (
             ("--preset", "ws-mrf-sibp"),
             "coupling was 1.0 and is 0.4, affinity was 1.0 and is 2.0, centred was False and is True, "
-            "readout was True and is False;",
+            "classifiers was True and is False;",
         ),
         (
             ("--preset", "ws-mrf-sibp", "--coupling", 0.7, "--no-centred"),
-            "coupling was 1.0 and is 0.7, affinity was 1.0 and is 2.0, readout was True and is False;",
+            "coupling was 1.0 and is 0.7, affinity was 1.0 and is 2.0, classifiers was True and is False;",
         ),
         (("--centred",), "centred was False and is True;"),
         (("--memory", "2GB"), "memory was None and is 2000000000;"),
@@ -83,7 +83,7 @@ def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 6"),
+        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 7"),
         (lambda header: {"schema": 2}, "is damaged"),
     ],
 )

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tagsight.cli import train
-from tagsight.data.synthetic import render_collection
+from tagsight.demo import render_collection
 from tagsight.errors import InputError
-from tagsight.training import TrainOptions
+from tagsight.training.pipeline import TrainOptions
 
 from .conftest import call
 

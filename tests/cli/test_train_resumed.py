@@ -19,10 +19,11 @@ SCRIPT = r"""
 import faulthandler, json, os, random, signal, sys
 from pathlib import Path
 from types import SimpleNamespace
-from tagsight import fitting, training
+from tagsight.training import fit as fitting
+from tagsight.training import pipeline as training
 from tagsight.cli.main import main
 from tagsight.features import extract
-from tagsight.storage import checkpoint
+from tagsight.engine import checkpoint
 
 photos, folder, way = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 fitting.FEWEST_TO_HOLD_OUT = 10  # so that there are four fits
@@ -73,13 +74,13 @@ def train(model, *more, at=None, number=signal.SIGKILL):
 # Every photo was described when the model was trained: the network itself is not needed, and takes long to open.
 pid = os.fork()
 if pid == 0:
-    from tagsight.features.describer import Recipe
-    (folder / "fingerprint").write_text(extract.open_describer(Recipe("deep")).fingerprint)
+    from tagsight.features.extractor import ExtractorConfig
+    (folder / "fingerprint").write_text(extract.open_extractor(ExtractorConfig("deep")).fingerprint)
     os._exit(0)
 os.waitpid(pid, 0)
 fingerprint = (folder / "fingerprint").read_text()
-extract.open_describer = lambda recipe: SimpleNamespace(fingerprint=fingerprint)
-training.pin_recipe = lambda recipe: recipe
+extract.open_extractor = lambda recipe: SimpleNamespace(fingerprint=fingerprint)
+training.pin_extractor = lambda recipe: recipe
 
 code, said, _ = train("whole")  # in a child, too: a process that has run kernels and threads is not safe to fork
 assert code == 0, said

@@ -7,13 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tagsight import StackedIBP, training
+from tagsight import StackedIBP
 from tagsight.data.collection import Collection, TaggedPhoto
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.engine import devices
 from tagsight.engine.devices import DEVICES, ENGINES, check_device, check_engine
 from tagsight.engine.ray import cluster
 from tagsight.errors import InputError
+from tagsight.training import pipeline as training
 
 
 def test_a_wrong_name_lists_the_right_ones():

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from tagsight import StackedIBP
-from tagsight.engine.learn import Lesson, learn
+from tagsight.engine.checkpoint import FitCheckpoint
+from tagsight.engine.learn import FitSpec, learn
 from tagsight.engine.ray.cluster import fetch, join_cluster, map_on_cluster
 from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import InputError, StoppedError, TagsightError
@@ -21,8 +22,7 @@ from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Loop, Position, Sweep
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import STARTS, start_local
-from tagsight.stopping import Stop
-from tagsight.storage.checkpoint import FitCheckpoint
+from tagsight.runtime.interrupts import Stop
 from tests.engine.training import FACTORS, Trained, draw_photos, make_shards, train
 from tests.ray_cluster import open_cluster
 
@@ -162,9 +162,9 @@ def test_one_engine_goes_on_from_the_checkpoint_of_the_other(
 ):
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
     (shard,) = make_shards(PHOTOS, SETTINGS, 1)
-    lesson = Lesson(PHOTOS.X.shape[1], SETTINGS, Loop(60, 1e-6), correlate_tags(PHOTOS.tags, FACTORS.free))
+    spec = FitSpec(PHOTOS.X.shape[1], SETTINGS, Loop(60, 1e-6), correlate_tags(PHOTOS.tags, FACTORS.free))
     positions: list[Position] = []
-    watched = lesson._replace(loop=Loop(60, 1e-6, on_position=positions.append))
+    watched = spec._replace(loop=Loop(60, 1e-6, on_position=positions.append))
     whole, (expected,) = learn([shard], watched, n_threads=1)
     ends = {at.stage: at.n_run for at in positions}
     given_up = {stage for stage, end in ends.items() if end not in {sweep.number for sweep in whole.sweeps}}
@@ -176,11 +176,11 @@ def test_one_engine_goes_on_from_the_checkpoint_of_the_other(
         if sweep.number == last:
             stop.asked = signal.SIGTERM
 
-    stopped = lesson._replace(loop=Loop(60, 1e-6, on_sweep=stop_there))
+    stopped = spec._replace(loop=Loop(60, 1e-6, on_sweep=stop_there))
     kept = tmp_path / "kept"
     with pytest.raises(StoppedError):
         learn([shard], stopped, engine=engines[0], n_threads=2, checkpoint=FitCheckpoint(kept, stop))
-    fit, (batch,) = learn([shard], lesson, engine=engines[1], n_threads=2, checkpoint=FitCheckpoint(kept, Stop()))
+    fit, (batch,) = learn([shard], spec, engine=engines[1], n_threads=2, checkpoint=FitCheckpoint(kept, Stop()))
     assert fit.n_run == whole.n_run
     assert fit.bound == pytest.approx(whole.bound, rel=1e-9)
     assert fit.state.appearance.mean == pytest.approx(whole.state.appearance.mean, abs=1e-6)

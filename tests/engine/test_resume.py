@@ -9,29 +9,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tagsight.engine.learn import Lesson, learn, learn_stored
+from tagsight.engine.checkpoint import FitCheckpoint
+from tagsight.engine.learn import FitSpec, learn, learn_stored
+from tagsight.engine.position_file import load_position, save_fit, save_position
+from tagsight.engine.shard_file import save_shard
+from tagsight.engine.stored_shards import StoredShards
 from tagsight.errors import StoppedError
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import FIRST, LAST, Fit, Loop, Position
 from tagsight.model.layout import Shard, split_photos
 from tagsight.model.local_step import BLOCK, add_squares
 from tagsight.model.settings import NOISES, Settings, plan_sticks
-from tagsight.stopping import Stop
-from tagsight.storage.checkpoint import FitCheckpoint
-from tagsight.storage.position_file import load_position, save_fit, save_position
-from tagsight.storage.shard_file import save_shard
-from tagsight.storage.stored_shards import StoredShards
+from tagsight.runtime.interrupts import Stop
 from tagsight.types import Floats
 from tests.engine.training import FACTORS, draw_photos
 
 PHOTOS = draw_photos(3 * BLOCK + 7, D=8, noise=0.5, seed=5)
 SETTINGS = Settings(FACTORS)
-Learn = Callable[[Lesson, FitCheckpoint | None, Path], Fit]
+Learn = Callable[[FitSpec, FitCheckpoint | None, Path], Fit]
 
 
-def make_lesson(loop: Loop, start: str = "random", noise: str = "isotropic") -> Lesson:
+def make_lesson(loop: Loop, start: str = "random", noise: str = "isotropic") -> FitSpec:
     settings = SETTINGS._replace(noise=noise)
-    return Lesson(PHOTOS.X.shape[1], settings, loop, correlate_tags(PHOTOS.tags, FACTORS.free), start, 0)
+    return FitSpec(PHOTOS.X.shape[1], settings, loop, correlate_tags(PHOTOS.tags, FACTORS.free), start, 0)
 
 
 def cut(n_parts: int, noise: str = "isotropic") -> list[Shard]:
@@ -57,17 +57,17 @@ def store_blocks(folder: Path, noise: str) -> tuple[StoredShards, float | Floats
     return StoredShards(folders), square
 
 
-def learn_in_memory(lesson: Lesson, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
-    return learn(cut(1, lesson.settings.noise), lesson, n_threads=1, checkpoint=checkpoint)[0]
+def learn_in_memory(spec: FitSpec, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
+    return learn(cut(1, spec.settings.noise), spec, n_threads=1, checkpoint=checkpoint)[0]
 
 
-def learn_in_batches(lesson: Lesson, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
-    return learn(cut(3, lesson.settings.noise), lesson, n_threads=1, checkpoint=checkpoint)[0]
+def learn_in_batches(spec: FitSpec, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
+    return learn(cut(3, spec.settings.noise), spec, n_threads=1, checkpoint=checkpoint)[0]
 
 
-def learn_on_disk(lesson: Lesson, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
-    shards, square = store_blocks(folder / "shards", lesson.settings.noise)
-    return learn_stored(shards, square, folder / "local", lesson, n_threads=1, checkpoint=checkpoint)
+def learn_on_disk(spec: FitSpec, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
+    shards, square = store_blocks(folder / "shards", spec.settings.noise)
+    return learn_stored(shards, square, folder / "local", spec, n_threads=1, checkpoint=checkpoint)
 
 
 def to_bytes(fit: Fit, folder: Path) -> bytes:
@@ -108,9 +108,9 @@ def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp
                 stop.receive(signal.SIGTERM)
 
         watched = loop._replace(on_sweep=lambda sweep, tell=interrupt: tell(sweep.number))
-        lesson = make_lesson(watched, noise=noise)
+        spec = make_lesson(watched, noise=noise)
         try:
-            result = learner(lesson, checkpoint, tmp_path / "b")
+            result = learner(spec, checkpoint, tmp_path / "b")
             break
         except StoppedError:
             assert told == list(range(total, total + 4))  # nothing is done twice, nothing left out
@@ -148,9 +148,9 @@ def test_killed_between_checkpoints_it_repeats_some_sweeps(tmp_path: Path) -> No
     ("start", "noise"), [("tags", "isotropic"), ("tags", "full"), ("kmeans", "full"), ("random", "isotropic")]
 )
 def test_shards_on_disk_give_the_bits_of_one_in_memory(tmp_path: Path, start: str, noise: str) -> None:
-    lesson = make_lesson(Loop(120, 1e-5), start, noise)
-    assert to_bytes(learn_on_disk(lesson, None, tmp_path / "a"), tmp_path) == to_bytes(
-        learn_in_memory(lesson, None, tmp_path / "b"), tmp_path
+    spec = make_lesson(Loop(120, 1e-5), start, noise)
+    assert to_bytes(learn_on_disk(spec, None, tmp_path / "a"), tmp_path) == to_bytes(
+        learn_in_memory(spec, None, tmp_path / "b"), tmp_path
     )
     assert len(list((tmp_path / "a/local").iterdir())) in (4, 8)  # what is needed now, and perhaps to go back to
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.data.planted import draw_appearance, draw_planted
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fields import start_affinity
-from tagsight.model.fit import Fit, Loop, RenewableBatch, Sweep, fit, tell_nobody
+from tagsight.model.fit import Fit, Loop, RenewableBatch, Sweep, fit, ignore_progress
 from tagsight.model.layout import Edges, Shard, split_photos, spread_assign
 from tagsight.model.local_step import add_squares
+from tagsight.model.planted import draw_appearance, draw_planted
 from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, start_local
 from tagsight.model.state import Local
@@ -60,7 +60,7 @@ def train(
     start: str = "tags",
     max_sweeps: int = 60,
     tol: float = 1e-7,
-    on_sweep: Callable[[Sweep], None] = tell_nobody,
+    on_sweep: Callable[[Sweep], None] = ignore_progress,
 ) -> Trained:
     plan = plan_sticks(settings)
     shards = make_shards(photos, settings, n_shards)

@@ -5,28 +5,28 @@ from typing import Self
 
 import numpy as np
 
-from tagsight.evaluation.method import Seen, Tags, put_background_at_zero
-from tagsight.evaluation.truth import Instances
-from tagsight.features.described import DescribedPhoto
+from tagsight.features.photo_features import PhotoFeatures
 from tagsight.types import Array, Floats
+from tagsight_bench.evaluation.method import MethodPrediction, Tags, put_background_at_zero
+from tagsight_bench.evaluation.truth import Instances
 
 
-def make_photo(*, size: tuple[int, int] = (40, 20), rows: int = 2, columns: int = 4) -> DescribedPhoto:
+def make_photo(*, size: tuple[int, int] = (40, 20), rows: int = 2, columns: int = 4) -> PhotoFeatures:
     """A photo analysed at half its size, cut into a grid of regions in reading order."""
     width, height = size[0] // 2, size[1] // 2
     down, across = np.arange(height) * rows // height, np.arange(width) * columns // width
     labels = (down[:, None] * columns + across).astype(np.int32)
     n = rows * columns
-    return DescribedPhoto(
+    return PhotoFeatures(
         np.arange(n, dtype=np.float16)[:, None], labels, np.zeros((0, 2), np.int32), np.zeros(0, np.float32), size
     )
 
 
-def see(objects: Sequence[Sequence[float]], attributes: Sequence[Sequence[float]], **parts: Array) -> Seen:
+def see(objects: Sequence[Sequence[float]], attributes: Sequence[Sequence[float]], **parts: Array) -> MethodPrediction:
     """An answer whose photo scores are the strongest of the regions, which are painted where they are above 0."""
     scores = np.array(objects, float)
     words = np.array(attributes, float).reshape(len(scores), -1)
-    return Seen(scores.max(axis=0), scores, words, put_background_at_zero(scores))._replace(**parts)
+    return MethodPrediction(scores.max(axis=0), scores, words, put_background_at_zero(scores))._replace(**parts)
 
 
 def there(*instances: tuple[int, tuple[int, int, int, int], Sequence[int]]) -> Instances:
@@ -37,7 +37,7 @@ def there(*instances: tuple[int, tuple[int, int, int, int], Sequence[int]]) -> I
 
 def draw_world(
     seed: int, *, n_photos: int = 30, n_objects: int = 4, n_attributes: int = 6
-) -> tuple[list[DescribedPhoto], list[Seen], list[Instances]]:
+) -> tuple[list[PhotoFeatures], list[MethodPrediction], list[Instances]]:
     """Photos of eight regions with random answers, rounded so that some tie, and random truth."""
     rng = np.random.default_rng(seed)
     photos, seen, truth = [], [], []
@@ -45,7 +45,7 @@ def draw_world(
         photos.append(make_photo())
         objects = rng.normal(size=(8, n_objects)).round(1)
         seen.append(
-            Seen(
+            MethodPrediction(
                 objects.max(axis=0),
                 objects,
                 rng.normal(size=(8, n_attributes)).round(1),
@@ -65,13 +65,13 @@ class Clairvoyant:
     def __init__(self, answers: dict[int, Floats]):
         self._answers = answers  # by identity of the photo
 
-    def fit(self, photos: Sequence[DescribedPhoto], tags: Tags, *, seed: int = 0) -> Self:
+    def fit(self, photos: Sequence[PhotoFeatures], tags: Tags, *, seed: int = 0) -> Self:
         return self
 
-    def look(self, photos: Sequence[DescribedPhoto]) -> list[Seen]:
+    def predict(self, photos: Sequence[PhotoFeatures]) -> list[MethodPrediction]:
         raise NotImplementedError
 
-    def describe_boxes(self, photo: DescribedPhoto, boxes: Array) -> Floats:
+    def describe_boxes(self, photo: PhotoFeatures, boxes: Array) -> Floats:
         answer = self._answers[id(photo)]
         assert len(answer) == len(boxes)
         return answer

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagsight.evaluation.annotation import precision_at
+from tagsight_bench.evaluation.annotation import precision_at
 
 
 def test_by_hand() -> None:

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from tagsight.evaluation.free_annotation import score_free_annotation
-from tagsight.evaluation.method import Seen
-from tagsight.evaluation.truth import measure_overlap, pick_overlapping
+from tagsight_bench.evaluation.free_annotation import score_free_annotation
+from tagsight_bench.evaluation.method import MethodPrediction
+from tagsight_bench.evaluation.truth import measure_overlap, pick_overlapping
 
 from .cases import draw_world, make_photo, see, there
 
 LEFT, RIGHT, WHOLE = (0, 0, 20, 20), (20, 0, 40, 20), (0, 0, 40, 20)
 
 
-def answer(strongest: int, attributes: list[float]) -> Seen:
+def answer(strongest: int, attributes: list[float]) -> MethodPrediction:
     """Object 1 is surest, clearest in one of the eight regions, which alone has these attributes."""
     objects, words = np.full((8, 2), -5.0), np.zeros((8, 3))
     objects[strongest, 1] = 2.0
@@ -62,9 +62,9 @@ def test_overlap_is_in_the_whole_photo() -> None:
 def test_against_a_loop_over_pixels() -> None:
     photos, seen, truth = draw_world(0, n_photos=60)
     scores = []
-    for photo, look, real in zip(photos, seen, truth, strict=True):
-        named = max(range(4), key=lambda o: look.photo[o])
-        region = max(range(8), key=lambda j: look.objects[j, named])
+    for photo, prediction, real in zip(photos, seen, truth, strict=True):
+        named = max(range(4), key=lambda o: prediction.photo[o])
+        region = max(range(8), key=lambda j: prediction.objects[j, named])
         best = None
         for o, (x0, y0, x1, y1), attributes in zip(real.objects, real.boxes, real.attributes, strict=True):
             inside = sum(
@@ -75,7 +75,7 @@ def test_against_a_loop_over_pixels() -> None:
             rank = (inside, -(x1 - x0) * (y1 - y0))
             if o == named and (best is None or rank > best[0]):
                 best = (rank, attributes)
-        first = sorted(range(6), key=lambda a: -look.attributes[region, a])[:2]
+        first = sorted(range(6), key=lambda a: -prediction.attributes[region, a])[:2]
         scores.append(0.0 if best is None else sum(best[1][a] for a in first) / 2)
     assert 0 < np.mean(scores) < 1
     assert score_free_annotation(photos, seen, truth, (2,)).precision[2] == pytest.approx(np.mean(scores))

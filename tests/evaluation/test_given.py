@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from tagsight.evaluation.given_location import score_given_location
-from tagsight.evaluation.given_name import describe_named, score_given_name
+from tagsight_bench.evaluation.given_location import score_given_location
+from tagsight_bench.evaluation.given_name import describe_named, score_given_name
 
 from .cases import Clairvoyant, draw_world, make_photo, see, there
 
@@ -25,10 +25,10 @@ def test_given_name_against_loops() -> None:
     per_attribute = []
     for a in range(6):
         score, real = [], []
-        for look, instances in zip(seen, truth, strict=True):
+        for prediction, instances in zip(seen, truth, strict=True):
             for o in sorted(set(instances.objects.tolist())):
-                region = max(range(8), key=lambda j, o=o, look=look: look.objects[j, o])
-                score.append(look.attributes[region, a])
+                region = max(range(8), key=lambda j, o=o, prediction=prediction: prediction.objects[j, o])
+                score.append(prediction.attributes[region, a])
                 mine = [w[a] for c, w in zip(instances.objects, instances.attributes, strict=True) if c == o]
                 real.append(max(mine))
         per_attribute.append(average_precision_score(real, score))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, jaccard_score
 
-from tagsight.evaluation.masks import (
+from tagsight.demo.mask_measures import (
     VOID,
     class_accuracy,
     count_confusion,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from tagsight.evaluation.queries import (
+from tagsight_bench.evaluation.queries import (
     Query,
     answer_truly,
     draw_queries,
@@ -81,10 +81,10 @@ def test_against_loops() -> None:
     for o, (a, b) in queries:
         score = [
             max(
-                np.prod(1 / (1 + np.exp(-np.array([look.objects[j, o], *look.attributes[j, [a, b]]]))))
+                np.prod(1 / (1 + np.exp(-np.array([prediction.objects[j, o], *prediction.attributes[j, [a, b]]]))))
                 for j in range(8)
             )
-            for look in seen
+            for prediction in seen
         ]
         real = [
             any(c == o and w[a] and w[b] for c, w in zip(one.objects, one.attributes, strict=True)) for one in truth

@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from tagsight.evaluation.ranking import (
+from tagsight.demo.mask_measures import mean_defined
+from tagsight.types import Array
+from tagsight_bench.evaluation.ranking import (
     area_under_roc,
     average_precision,
     average_recall,
     interpolate_precision,
-    mean_defined,
     measure_columns,
     trace_curve,
 )
-from tagsight.types import Array
 
 SCORE = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
 TRUTH = np.array([1, 0, 1, 0, 1])  # precision 1, 1/2, 2/3, 1/2, 3/5 at recall 1/3, 1/3, 2/3, 2/3, 1

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tagsight.evaluation.masks import VOID, mean_iou, pixel_accuracy
-from tagsight.evaluation.segmentation import (
+from tagsight.demo.mask_measures import VOID, mean_iou, pixel_accuracy
+from tagsight_bench.evaluation.segmentation import (
     confuse_labels,
     keep_tagged,
     leave_no_background,

@@ -10,7 +10,7 @@ from tagsight.data.collection import Problem
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.export.output import OutputFile, Target, WriteFiles
 from tagsight.export.record import ExportedPhoto, Instance
-from tagsight.tasks.annotate import Attribute
+from tagsight.predict.annotate import Attribute
 from tagsight.types import Array
 
 VOCABULARY = Vocabulary(("horse", "car"), ("furry", "shiny"))

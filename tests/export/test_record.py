@@ -8,23 +8,24 @@ from numpy.testing import assert_array_equal
 
 from tagsight.export.naming import find_root, name_photo
 from tagsight.export.record import ExportedPhoto, record_photo
-from tagsight.features.described import DescribedPhoto
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight.predict.predictor import Prediction
+from tagsight.predict.segment import segment_objects
+from tagsight.predict.trained_model import TrainedModel
 from tagsight.regions import measure_adjacency
-from tagsight.tasks.segment import segment_objects
-from tagsight.trained import RegionPosterior, TrainedModel
 
 from .made import VOCABULARY
 
 LABELS = np.array([[0, 0, 1, 2, 3, 3], [0, 4, 4, 4, 4, 3]], np.int32)
 EDGES = measure_adjacency(LABELS)
-PHOTO = DescribedPhoto(np.zeros((5, 1)), LABELS, EDGES.edges, EDGES.boundary, (12, 6))
-POSTERIOR = RegionPosterior(  # horse horse car horse nothing: the horse on the right is detached
+PHOTO = PhotoFeatures(np.zeros((5, 1)), LABELS, EDGES.edges, EDGES.boundary, (12, 6))
+POSTERIOR = Prediction(  # horse horse car horse nothing: the horse on the right is detached
     objects=np.array([[0.6, 0.1], [0.9, 0.1], [0.1, 0.7], [0.8, 0.1], [0.3, 0.2]]),
     attributes=np.array([[0.9, 0.9], [0.2, 0.6], [0.5, 0.4], [0.9, 0.8], [0.9, 0.9]]),
     free=np.zeros((5, 0)),
     weight=np.zeros(4),
     photo=np.array([0.95, 0.85]),
-    of_objects=np.zeros((2, 2)),
+    attributes_by_object=np.zeros((2, 2)),
 )
 
 

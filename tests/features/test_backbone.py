@@ -12,7 +12,7 @@ from tests.flips import flip_bits
 from tagsight.errors import InputError
 from tagsight.features import backbone as module
 from tagsight.features.backbone import Backbone, cache_builtin
-from tagsight.files import locate_cache
+from tagsight.storage.files import locate_cache
 
 
 def save_model(path, nodes, inputs, outputs, stored=()):

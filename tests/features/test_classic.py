@@ -6,7 +6,7 @@ from threadpoolctl import threadpool_limits
 
 from tagsight.errors import InputError
 from tagsight.features import classic
-from tagsight.features.classic import ClassicCodebook, choose_photos, describe_regions, learn_codebook
+from tagsight.features.classic import ClassicCodebook, choose_photos, extract_regions, learn_codebook
 from tagsight.features.codebook import project
 from tagsight.features.colour import count_colours
 from tagsight.features.fisher import encode_regions
@@ -39,7 +39,7 @@ def codebook(training):
 
 
 def test_a_vector_is_a_fisher_block_and_a_colour_block(codebook, photo, ragged_labels):
-    vectors = describe_regions(photo, ragged_labels, codebook)
+    vectors = extract_regions(photo, ragged_labels, codebook)
     assert vectors.shape == (9, 1024)
     assert vectors.dtype == np.float32
     lengths = np.linalg.norm(vectors[:, :512], axis=1)
@@ -58,14 +58,14 @@ def test_the_fisher_block_counts_descriptors_by_the_pixels_of_their_cells(codebo
     local = project(points.values.reshape(-1, 384), codebook.descriptors)
     expected = project(encode_regions(local, every_scale, codebook.mixture), codebook.fisher)
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    vectors = describe_regions(photo, ragged_labels, codebook)
+    vectors = extract_regions(photo, ragged_labels, codebook)
     np.testing.assert_allclose(vectors[:, :512], expected, atol=1e-3)
 
 
 def test_regions_of_one_texture_are_closer_than_those_of_two(codebook):
     pixels = np.concatenate([draw_stripes(0, 8), draw_stripes(1.5, 9)], axis=1)
     labels = np.repeat(np.repeat([[0, 1, 2, 3], [4, 5, 6, 7]], 30, axis=0), 45, axis=1)
-    vectors = describe_regions(pixels, labels, codebook)[:, :512]
+    vectors = extract_regions(pixels, labels, codebook)[:, :512]
     likeness = vectors @ vectors.T
     texture = np.array([0, 0, 1, 1] * 2)
     same = texture[:, None] == texture
@@ -95,7 +95,7 @@ def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(train
     for name, array in codebook.arrays().items():
         assert array.tobytes() == again.arrays()[name].tobytes()
     assert codebook.mixture.means.tobytes() != other.mixture.means.tobytes()
-    one, two = (describe_regions(photo, ragged_labels, book) for book in (codebook, again))
+    one, two = (extract_regions(photo, ragged_labels, book) for book in (codebook, again))
     assert one.tobytes() == two.tobytes()
 
 
@@ -103,14 +103,14 @@ def test_a_stored_codebook_describes_as_the_learned_one_does(codebook, photo, ra
     content = save(codebook.arrays())
     assert len(content) < 35e6
     opened = ClassicCodebook.from_arrays(load(content))
-    found = describe_regions(photo, ragged_labels, opened)
-    assert found.tobytes() == describe_regions(photo, ragged_labels, codebook).tobytes()
+    found = extract_regions(photo, ragged_labels, opened)
+    assert found.tobytes() == extract_regions(photo, ragged_labels, codebook).tobytes()
 
 
 def test_renumbering_the_regions_renumbers_the_vectors(codebook, photo, ragged_labels):
     order = np.random.default_rng(5).permutation(9)
-    vectors = describe_regions(photo, ragged_labels, codebook)
-    renumbered = describe_regions(photo, order[ragged_labels], codebook)
+    vectors = extract_regions(photo, ragged_labels, codebook)
+    renumbered = extract_regions(photo, order[ragged_labels], codebook)
     np.testing.assert_allclose(renumbered[order], vectors, atol=1e-5)
 
 
@@ -121,7 +121,7 @@ def test_tiny_and_one_colour_photos_have_finite_vectors(codebook, shape, one_col
     if one_colour:
         pixels[:] = 0, 130, 255
     labels = np.arange(shape[0] * shape[1]).reshape(shape) // 7
-    vectors = describe_regions(pixels, labels, codebook)
+    vectors = extract_regions(pixels, labels, codebook)
     assert vectors.shape == (labels.max() + 1, 1024)
     assert np.isfinite(vectors).all()
 
@@ -129,7 +129,7 @@ def test_tiny_and_one_colour_photos_have_finite_vectors(codebook, shape, one_col
 def test_one_colour_photos_can_be_learned_from():
     pixels = np.full((60, 90, 3), 80, np.uint8)
     codebook = learn_codebook([(pixels, cut_grid(pixels))], seed=0)
-    assert np.isfinite(describe_regions(draw_stripes(1, 2), cut_grid(pixels), codebook)).all()
+    assert np.isfinite(extract_regions(draw_stripes(1, 2), cut_grid(pixels), codebook)).all()
 
 
 def test_a_seeded_choice_of_photos_is_in_order_and_bounded():
@@ -147,4 +147,4 @@ def test_what_cannot_be_learned_from_or_described_is_refused(codebook, photo, ra
     with pytest.raises(InputError, match="give more or larger photos"):
         learn_codebook([(photo[:20, :20], ragged_labels[:20, :20] * 0)], seed=0)
     with pytest.raises(InputError, match="uint8 with labels"):
-        describe_regions(photo, ragged_labels[:-1], codebook)
+        extract_regions(photo, ragged_labels[:-1], codebook)

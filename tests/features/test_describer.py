@@ -9,10 +9,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tagsight.errors import InputError
-from tagsight.features import describer as module
+from tagsight.features import extractor as module
 from tagsight.features.backbone import Backbone
-from tagsight.features.describer import NETWORKS, Recipe, open_describer, pin_recipe
 from tagsight.features.efficientnet import build_model
+from tagsight.features.extractor import NETWORKS, ExtractorConfig, open_extractor, pin_extractor
 
 # Of the built-in networks and the default settings. A change refuses every model that was trained before it.
 BUILTIN = {
@@ -43,25 +43,25 @@ def save_network(path: Path, *, channels: int = 2, gain: float = 1.0) -> Path:
 def test_a_pinned_recipe_opens_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_network(tmp_path / "net.onnx")
     monkeypatch.chdir(tmp_path)
-    recipe = pin_recipe(Recipe("net.onnx"))
+    extractor_config = pin_extractor(ExtractorConfig("net.onnx"))
     monkeypatch.chdir("/")
-    assert open_describer(recipe).fingerprint == recipe.fingerprint
-    assert recipe == Recipe(str(tmp_path / "net.onnx"), None, recipe.fingerprint, 2 + 512)
+    assert open_extractor(extractor_config).fingerprint == extractor_config.fingerprint
+    assert extractor_config == ExtractorConfig(str(tmp_path / "net.onnx"), None, extractor_config.fingerprint, 2 + 512)
 
 
 def test_a_changed_network_is_refused_by_name(tmp_path: Path) -> None:
     path = save_network(tmp_path / "net.onnx")
-    recipe = pin_recipe(Recipe(str(path)))
+    extractor_config = pin_extractor(ExtractorConfig(str(path)))
     save_network(path, gain=1.5)
     with pytest.raises(InputError, match=r"net\.onnx' is not the network that the model was trained with; restore"):
-        open_describer(recipe)
+        open_extractor(extractor_config)
     with pytest.raises(InputError, match=r"for vectors of 514 numbers, and .* gives 515"):
-        open_describer(Recipe(str(save_network(path, channels=3)), None, None, 514))
+        open_extractor(ExtractorConfig(str(save_network(path, channels=3)), None, None, 514))
     path.unlink()
     with pytest.raises(InputError, match=r"net\.onnx' that the model was trained with is missing"):
-        open_describer(recipe)
+        open_extractor(extractor_config)
     save_network(path)
-    assert open_describer(recipe).fingerprint == recipe.fingerprint
+    assert open_extractor(extractor_config).fingerprint == extractor_config.fingerprint
 
 
 @pytest.mark.parametrize(("features", "fingerprint"), [("deep", BUILTIN["deep-small"]), ("deep-small", "0" * 64)])
@@ -70,12 +70,12 @@ def test_another_builtin_network_is_refused(
 ) -> None:
     monkeypatch.setenv("TAGSIGHT_CACHE", str(cache))
     with pytest.raises(InputError, match="the built-in network is not the network that the model was trained with"):
-        open_describer(Recipe(features, None, fingerprint))
+        open_extractor(ExtractorConfig(features, None, fingerprint))
 
 
 def test_a_path_that_no_model_file_can_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not valid Unicode text; rename the file"):
-        pin_recipe(Recipe(str(tmp_path / "\udcff.onnx")))
+        pin_extractor(ExtractorConfig(str(tmp_path / "\udcff.onnx")))
 
 
 @pytest.mark.parametrize("features", NETWORKS)
@@ -86,8 +86,8 @@ def test_fingerprints_do_not_depend_on_machine_or_libraries(
     features: str,
 ) -> None:
     monkeypatch.setenv("TAGSIGHT_CACHE", str(cache))
-    recipe = pin_recipe(Recipe(features))
-    assert (recipe.fingerprint, recipe.length) == (BUILTIN[features], LENGTHS[features])
+    extractor_config = pin_extractor(ExtractorConfig(features))
+    assert (extractor_config.fingerprint, extractor_config.length) == (BUILTIN[features], LENGTHS[features])
     whole = Backbone.builtin
 
     def write_anew(name: str) -> Backbone:
@@ -100,7 +100,7 @@ def test_fingerprints_do_not_depend_on_machine_or_libraries(
         return whole(name)
 
     monkeypatch.setattr(module.Backbone, "builtin", write_anew)
-    assert pin_recipe(Recipe(features)) == recipe
+    assert pin_extractor(ExtractorConfig(features)) == extractor_config
     network = NETWORKS[features]
     assert hash_graph(build_model(weights_by_network[network], network)) == GRAPHS[features]
 

@@ -12,9 +12,9 @@ from tests.flips import flip_bits
 
 from tagsight.features import extract as module
 from tagsight.features.cache import FeatureCache
-from tagsight.features.described import DescribedPhoto, describe_photo
-from tagsight.features.describer import Recipe
 from tagsight.features.extract import extract
+from tagsight.features.extractor import ExtractorConfig
+from tagsight.features.photo_features import PhotoFeatures, extract_photo
 from tagsight.features.views import Block
 from tagsight.types import Array
 
@@ -25,7 +25,7 @@ class MeanColour:
     fingerprint = "mean colour"
     blocks = (Block(3, 1.0, 1.0),)
 
-    def describe(self, pixels: Array, labels: Array) -> Array:
+    def extract(self, pixels: Array, labels: Array) -> Array:
         n = np.bincount(labels.ravel())
         sums = [np.bincount(labels.ravel(), pixels[..., c].ravel()) for c in range(3)]
         return (np.stack(sums, axis=1) / n[:, None] / 255).astype(np.float32)
@@ -34,7 +34,7 @@ class MeanColour:
 @pytest.fixture(autouse=True)
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(module, "open_describer", lambda recipe: MeanColour())
+    monkeypatch.setattr(module, "open_extractor", lambda extractor_config: MeanColour())
 
 
 @pytest.fixture
@@ -48,12 +48,12 @@ def photos(tmp_path: Path) -> list[Path]:
 
 
 def run(photos: list[Path]) -> module.Extraction:
-    return extract(photos, Recipe("deep"), n_regions=8, n_workers=1)
+    return extract(photos, ExtractorConfig("deep"), n_regions=8, n_workers=1)
 
 
 def test_what_is_extracted_is_what_describing_gives(photos: list[Path]) -> None:
     for path, found in zip(photos, run(photos).load(), strict=True):
-        expected = describe_photo(path, MeanColour(), n_regions=8)
+        expected = extract_photo(path, MeanColour(), n_regions=8)
         for a, b in zip(found, expected, strict=True):
             assert_array_equal(a, b)
 
@@ -62,11 +62,11 @@ def test_what_is_done_is_not_done_again(photos: list[Path], monkeypatch: pytest.
     run(photos[:2])
     described: list[Path] = []
 
-    def note(path: Path, describer: object, *, n_regions: int) -> DescribedPhoto:
+    def note(path: Path, extractor: object, *, n_regions: int) -> PhotoFeatures:
         described.append(path)
-        return describe_photo(path, MeanColour(), n_regions=n_regions)
+        return extract_photo(path, MeanColour(), n_regions=n_regions)
 
-    monkeypatch.setattr(module, "describe_photo", note)
+    monkeypatch.setattr(module, "extract_photo", note)
     run(photos)
     assert described == photos[2:]
 
@@ -90,7 +90,7 @@ def test_a_damaged_entry_is_made_again(photos: list[Path]) -> None:
 def test_an_entry_of_another_photo_or_setting_is_made_again(photos: list[Path]) -> None:
     first, second, _ = run(photos).places
     wholes = [first.read_bytes(), second.read_bytes()]
-    other = extract(photos[:1], Recipe("deep"), n_regions=5, n_workers=1).places[0]
+    other = extract(photos[:1], ExtractorConfig("deep"), n_regions=5, n_workers=1).places[0]
     for foreign in (second, other):
         first.write_bytes(foreign.read_bytes())
         assert [place.read_bytes() for place in run(photos).places[:2]] == wholes
@@ -119,7 +119,7 @@ def test_workers_elsewhere_are_given_whole_paths(photos: list[Path], monkeypatch
     monkeypatch.chdir(photos[0].parent)
     monkeypatch.setenv("TAGSIGHT_CACHE", "cache")
     names = [Path(photo.name) for photo in photos] + [Path("gone.jpg")]
-    extraction = extract(names, Recipe("deep"), n_regions=8, spread=spread)
+    extraction = extract(names, ExtractorConfig("deep"), n_regions=8, map_fn=spread)
     assert given == [*photos, photos[0].with_name("gone.jpg")]
     assert extraction.photos == tuple(names[:3])
     assert extraction.problems[0].path == Path("gone.jpg")
@@ -133,7 +133,7 @@ def test_other_settings_have_another_cache() -> None:
 
 def test_everyone_is_told_of_each_photo(photos: list[Path]) -> None:
     told: list[int] = []
-    extract(photos, Recipe("deep"), n_workers=1, on_photo=lambda: told.append(1))
+    extract(photos, ExtractorConfig("deep"), n_workers=1, on_photo=lambda: told.append(1))
     assert len(told) == 3
 
 
@@ -141,13 +141,13 @@ def test_storing_keeps_everything(photos: list[Path]) -> None:
     cache = FeatureCache.open("mean colour", 8)
     place = cache.place(photos[0])
     assert cache.load(place) is None
-    photo = describe_photo(photos[0], MeanColour(), n_regions=8)
+    photo = extract_photo(photos[0], MeanColour(), n_regions=8)
     cache.store(place, photo)
     for a, b in zip(cache.load(place) or (), photo, strict=True):
         assert_array_equal(a, b)
 
 
 def test_edge_weights_average_one(photos: list[Path]) -> None:
-    photo = describe_photo(photos[0], MeanColour(), n_regions=8)
+    photo = extract_photo(photos[0], MeanColour(), n_regions=8)
     assert photo.edge_weights.mean() == pytest.approx(1)
     assert_allclose(photo.edge_weights * photo.boundary.mean(), photo.boundary, rtol=1e-6)

@@ -14,18 +14,18 @@ from tagsight.features import preparation
 from tagsight.features.backbone import Backbone
 from tagsight.features.cache import FeatureCache
 from tagsight.features.colour import count_colours
-from tagsight.features.deep import DEFAULTS, DeepSettings, MapUse, describe_regions, list_blocks
-from tagsight.features.described import DescribedPhoto, describe_photo
-from tagsight.features.describer import NETWORKS, DeepDescriber, Recipe
+from tagsight.features.deep import DEFAULTS, DeepSettings, MapUse, extract_regions, list_blocks
 from tagsight.features.efficientnet import MAP_NAMES, build_model
 from tagsight.features.extract import extract
+from tagsight.features.extractor import NETWORKS, DeepExtractor, ExtractorConfig
+from tagsight.features.photo_features import PhotoFeatures, extract_photo
 from tagsight.features.pooling import pool_map, weigh_cells
 from tagsight.features.prepared import PreparedPhoto, weigh_maps
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed (tagsight[torch])")
 
 from tagsight.features import gpu_extraction  # noqa: E402
-from tagsight.features.torch_describer import TorchDescriber  # noqa: E402
+from tagsight.features.torch_extractor import TorchExtractor  # noqa: E402
 from tagsight.features.torch_network import TorchNetwork  # noqa: E402
 from tagsight.features.torch_pooling import pool_maps  # noqa: E402
 
@@ -88,21 +88,21 @@ def test_descriptions_are_those_of_the_cpu_and_come_in_order(backbone: Backbone)
     shapes = [(60, 90), (90, 60), (60, 90), (60, 90), (60, 90), (50, 50)]
     pixels = [rng.integers(0, 255, (*shape, 3)).astype(np.uint8) for shape in shapes]
     labels = [draw_labels(rng, shape, 5 + number) for number, shape in enumerate(shapes)]
-    describer = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3)
-    found = describer.describe([prepare(p, r, backbone, DEFAULTS) for p, r in zip(pixels, labels, strict=True)])
+    extractor = TorchExtractor(backbone, DEFAULTS, DEVICE, batch=3)
+    found = extractor.extract([prepare(p, r, backbone, DEFAULTS) for p, r in zip(pixels, labels, strict=True)])
     for photo, p, r in zip(found, pixels, labels, strict=True):
-        expected = describe_regions(p, r, backbone)
+        expected = extract_regions(p, r, backbone)
         assert photo.features.dtype == np.float16
         assert_allclose(photo.features, expected, rtol=2e-3, atol=1e-4)
         assert_array_equal(photo.labels, r)
-    assert describer.blocks == list_blocks(backbone)
+    assert extractor.blocks == list_blocks(backbone)
 
 
 def test_maps_at_one_zoom_in_any_order(backbone: Backbone, photo: np.ndarray, ragged_labels: np.ndarray):
     settings = DeepSettings(maps=(MapUse("head", zoom=0.5), MapUse("s16"), MapUse("s32", zoom=0.5)))
-    describer = TorchDescriber(backbone, settings, DEVICE, batch=3)
-    (found,) = describer.describe_batch([prepare(photo, ragged_labels, backbone, settings)])
-    expected = describe_regions(photo, ragged_labels, backbone, settings=settings)
+    extractor = TorchExtractor(backbone, settings, DEVICE, batch=3)
+    (found,) = extractor.extract_batch([prepare(photo, ragged_labels, backbone, settings)])
+    expected = extract_regions(photo, ragged_labels, backbone, settings=settings)
     assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -112,17 +112,17 @@ def test_a_photo_is_described_the_same_with_any_others(backbone: Backbone):
         prepare(rng.integers(0, 255, (60, 90, 3)).astype(np.uint8), draw_labels(rng, (60, 90), n), backbone, DEFAULTS)
         for n in (4, 9, 6)
     ]
-    describer = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3)
-    together = describer.describe_batch(prepared)
+    extractor = TorchExtractor(backbone, DEFAULTS, DEVICE, batch=3)
+    together = extractor.extract_batch(prepared)
     for alone, vectors in zip(prepared, together, strict=True):
-        assert_array_equal(describer.describe_batch([alone])[0], vectors)
+        assert_array_equal(extractor.extract_batch([alone])[0], vectors)
 
 
 def test_vectors_of_the_gpu_are_kept_apart(backbone: Backbone):
-    ours, theirs = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3), DeepDescriber(backbone, DEFAULTS)
+    ours, theirs = TorchExtractor(backbone, DEFAULTS, DEVICE, batch=3), DeepExtractor(backbone, DEFAULTS)
     assert ours.blocks == theirs.blocks
     assert ours.fingerprint != theirs.fingerprint
-    assert ours.fingerprint != TorchDescriber(backbone, DeepSettings(colour_bins=4), DEVICE).fingerprint
+    assert ours.fingerprint != TorchExtractor(backbone, DeepSettings(colour_bins=4), DEVICE).fingerprint
 
 
 def test_another_network_is_refused():
@@ -156,19 +156,19 @@ def test_many_photos_are_described_cached_and_reported(
     backbone = Backbone.builtin(NETWORKS[features])
     monkeypatch.setattr(
         gpu_extraction,
-        "open_torch_describer",
-        lambda network, device: TorchDescriber(Backbone.builtin(network), DEFAULTS, DEVICE, batch=1),
+        "open_torch_extractor",
+        lambda network, device: TorchExtractor(Backbone.builtin(network), DEFAULTS, DEVICE, batch=1),
     )
     first, again = (
-        extract(photos, Recipe(features), n_regions=8, n_workers=workers, device="cuda") for workers in (2, 1)
+        extract(photos, ExtractorConfig(features), n_regions=8, n_workers=workers, device="cuda") for workers in (2, 1)
     )
     assert first == again
     assert [problem.path for problem in first.problems] == [photos[2]]
     assert list(first.photos) == photos[:2] + photos[3:]
-    on_cpu = DeepDescriber(backbone, DEFAULTS)
+    on_cpu = DeepExtractor(backbone, DEFAULTS)
     assert first.cache != FeatureCache.open(on_cpu.fingerprint, 8)
     for path, found in zip(first.photos, first.load(), strict=True):
-        expected = describe_photo(path, on_cpu, n_regions=8)
+        expected = extract_photo(path, on_cpu, n_regions=8)
         assert_allclose(found.features, expected.features, rtol=2e-3, atol=1e-4)
         for ours, theirs in zip(found[1:], expected[1:], strict=True):
             assert_array_equal(ours, theirs)
@@ -180,10 +180,10 @@ def test_what_is_described_is_not_described_again(
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
     cache = FeatureCache.open("ours", 8)
     nothing = np.zeros(0, np.int32)
-    made = DescribedPhoto(np.zeros((1, 3), np.float16), np.zeros((2, 2), np.int32), nothing, nothing, (2, 2))
+    made = PhotoFeatures(np.zeros((1, 3), np.float16), np.zeros((2, 2), np.int32), nothing, nothing, (2, 2))
     for path in photos:
         cache.store(cache.place(path), made)
-    describer = TorchDescriber(backbone, DEFAULTS, DEVICE, batch=3)
+    extractor = TorchExtractor(backbone, DEFAULTS, DEVICE, batch=3)
     monkeypatch.setattr(preparation, "prepare_photo", lambda *_, **__: pytest.fail("it was prepared again"))
-    found = list(gpu_extraction.describe_on_gpu(photos, "lite2", describer, cache, 8, 1))
+    found = list(gpu_extraction.extract_on_gpu(photos, "lite2", extractor, cache, 8, 1))
     assert found == [cache.place(path) for path in photos]

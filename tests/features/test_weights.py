@@ -48,10 +48,10 @@ class Attack:
     """Unpickles as call(*arguments)."""
 
     def __init__(self, call, *arguments):
-        self.recipe = (call, arguments)
+        self.extractor_config = (call, arguments)
 
     def __reduce__(self):
-        return self.recipe
+        return self.extractor_config
 
 
 @pytest.mark.parametrize("place", ["instead of everything", "as a tensor", "among the storage keys"])

@@ -14,8 +14,8 @@ from tagsight.index.query import Query
 from tagsight.index.schema import IndexedPhoto
 from tagsight.index.snapshot import Snapshot
 from tagsight.index.words import make_words
-from tagsight.tasks.levels import to_levels, to_probabilities
-from tagsight.tasks.named import name_regions
+from tagsight.predict.levels import to_levels, to_probabilities
+from tagsight.predict.region_labels import choose_labels
 from tagsight.types import Array
 
 OBJECTS = ("horse", "car", "pottedplant", "bus")
@@ -39,7 +39,7 @@ def make_photo(number: int, posterior: Array, *, path: str | None = None) -> Ind
     edges = np.linspace(0, 100, len(posterior) + 1).astype(int)
     boxes = np.array([(a, 0, b, 50) for a, b in pairwise(edges)])
     name = f"{number:03}.jpg" if path is None else path
-    named = name_regions(posterior[:, : len(NO_PARTS.objects)])
+    named = choose_labels(posterior[:, : len(NO_PARTS.objects)])
     return IndexedPhoto(
         number, name, (100, 50), 1, 2, f"{number:040x}", boxes, to_levels(posterior), encode_labels(labels), named
     )

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from tagsight.index.kept import KeptValues
+from tagsight.index.cached_values import CachedValues
 from tagsight.types import Array
 
 
 def test_the_longest_unused_goes_first() -> None:
-    kept: KeptValues[Array] = KeptValues(24)
+    kept: CachedValues[Array] = CachedValues(24)
     for number in (1, 2, 3):
         kept.keep(number, np.zeros(8, np.uint8), 8)
     assert kept.find(1) is not None
@@ -16,7 +16,7 @@ def test_the_longest_unused_goes_first() -> None:
 
 
 def test_one_column_is_kept_however_large() -> None:
-    kept: KeptValues[Array] = KeptValues(4)
+    kept: CachedValues[Array] = CachedValues(4)
     kept.keep(1, np.zeros(8, np.uint8), 8)
     kept.keep(2, np.ones(8, np.uint8), 8)
     assert len(kept) == 1

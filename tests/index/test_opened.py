@@ -15,7 +15,7 @@ from tagsight.index import open_index
 from tagsight.index import snapshot as snapshot_module
 from tagsight.index.manifest import Manifest, photos_file, regions_file, write_manifest
 from tagsight.index.parts import remove_unused, write_part
-from tagsight.tasks.levels import to_levels
+from tagsight.predict.levels import to_levels
 
 from .made import NO_PARTS, K, draw_posteriors, make_photo, open_snapshot, put_photos, put_posteriors
 
@@ -55,7 +55,7 @@ def test_readers_see_one_generation_or_the_next(tmp_path: Path) -> None:
     mixed: list[object] = []
     seen: set[float] = set()
 
-    def look() -> None:
+    def predict() -> None:
         while not done.is_set():
             try:
                 hits = index.find("furry horse", top=9)
@@ -67,7 +67,7 @@ def test_readers_see_one_generation_or_the_next(tmp_path: Path) -> None:
             if len(hits) != 6 or len(scores) != 1 or len({hit.photo // 6 for hit in hits}) != 1:
                 mixed.append(hits)
 
-    readers = [threading.Thread(target=look) for _ in range(3)]
+    readers = [threading.Thread(target=predict) for _ in range(3)]
     for reader in readers:
         reader.start()
     for step in range(1, 16):

@@ -83,18 +83,18 @@ def test_memory_grows_with_threads_and_regions(tmp_path: Path) -> None:
 def test_the_same_search_and_its_outlines_read_nothing_again(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = open_index(wide)
 
-    def look() -> list[object]:
+    def predict() -> list[object]:
         hits = index.find("attribute3 object7", top=25)
         return [hits, *(repr(index.find_areas(hit.photo, "attribute3 object7")) for hit in hits)]
 
-    first = look()
+    first = predict()
 
     def refuse(self: Snapshot) -> None:
         pytest.fail("the second search reads from disk")
 
     monkeypatch.setattr(Snapshot, "_open_cursor", refuse)
     monkeypatch.setattr("tagsight.index.row_groups.RowGroups.read_group", refuse)
-    assert look() == first
+    assert predict() == first
 
 
 def test_photos_are_read_by_row_group_whatever_part_they_are_in(

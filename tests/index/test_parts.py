@@ -11,7 +11,7 @@ import pytest
 from tagsight.index import parts as module
 from tagsight.index.manifest import Part, photos_file, regions_file
 from tagsight.index.parts import list_known, remove_unused, tidy_parts, write_part
-from tagsight.tasks.levels import LEVEL, to_levels
+from tagsight.predict.levels import LEVEL, to_levels
 
 from .made import NO_PARTS, K, draw_posteriors, make_photo, put_posteriors
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from tagsight.data.planted import draw_appearance, draw_planted
 from tagsight.estimator import StackedIBP
 from tagsight.model.global_step import fit_appearance_scale
 from tagsight.model.local_step import local_step
 from tagsight.model.noise import fit_full_noise
+from tagsight.model.planted import draw_appearance, draw_planted
 from tagsight.model.state import ISOTROPIC, Appearance, Scales, Summary, empty_summary
 from tagsight.model.visit import Visit
 from tagsight.types import Floats

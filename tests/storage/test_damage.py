@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tagsight.engine.checkpoint import open_checkpoint
 from tagsight.engine.learn import learn
+from tagsight.engine.local_file import link_local, load_local, load_posterior, save_local
+from tagsight.engine.position_file import load_fit, load_position, save_fit, save_position
+from tagsight.engine.shard_file import load_shard, save_shard
 from tagsight.errors import InputError
 from tagsight.model.fit import Fit, Loop, Position
 from tagsight.model.state import Local
-from tagsight.stopping import Stop
-from tagsight.storage.checkpoint import open_checkpoint
-from tagsight.storage.local_file import link_local, load_local, load_posterior, save_local
-from tagsight.storage.position_file import load_fit, load_position, save_fit, save_position
-from tagsight.storage.shard_file import load_shard, save_shard
+from tagsight.runtime.interrupts import Stop
 from tagsight.storage.tensor_file import load_tensors, save_tensors
 from tests.engine.test_resume import cut, make_lesson
 from tests.flips import flip_bits

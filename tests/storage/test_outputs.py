@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tagsight.engine.checkpoint import open_checkpoint, remove_checkpoint
 from tagsight.errors import InputError
-from tagsight.files import place_partial, write_atomically
-from tagsight.locks import hold_lock
-from tagsight.stopping import Stop
-from tagsight.storage.checkpoint import open_checkpoint, remove_checkpoint
+from tagsight.runtime.interrupts import Stop
+from tagsight.storage.files import place_partial, write_atomically
+from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import (
     RECORD,
     SharedFolder,

@@ -14,7 +14,7 @@ from PIL import Image
 
 from tagsight.index import Index, open_index
 from tagsight.index.manifest import read_manifest, write_manifest
-from tagsight.tasks.regions import paint_objects
+from tagsight.predict.regions import paint_objects
 from tagsight.web import uploads
 from tagsight.web.photofiles import NotServedError, PhotoFile, Pictures, locate_photo
 from tagsight.web.server import serve_in_thread
@@ -53,10 +53,10 @@ def test_words_and_factors_are_those_of_the_model(client: httpx.Client, made: Ma
     assert [one["factor"] for one in words["discovered"]] == ["free-1", "free-2", "free-3"]
     factors = client.get("/api/factors").json()
     assert [one["factor"] for one in factors] == list(index.model.factor_names)
-    assert [len(one["exemplars"]) for one in factors] == [len(row) for row in index.model.exemplars]
-    column = next(k for k, row in enumerate(index.model.exemplars) if row)
-    picture = client.get(factors[column]["exemplars"][0])
-    assert picture.content == index.model.exemplars[column][0].jpeg
+    assert [len(one["example_crops"]) for one in factors] == [len(row) for row in index.model.example_crops]
+    column = next(k for k, row in enumerate(index.model.example_crops) if row)
+    picture = client.get(factors[column]["example_crops"][0])
+    assert picture.content == index.model.example_crops[column][0].jpeg
 
 
 def test_regions_of_a_photo_cover_it(client: httpx.Client, made: Made) -> None:
@@ -198,7 +198,7 @@ def test_those_who_would_wait_too_long_are_sent_away(own: Index, made: Made, mon
     gate, inside = threading.Event(), threading.Semaphore(0)
     running: list[int] = []
 
-    def look(self: uploads.Annotator, content: bytes) -> None:
+    def predict(self: uploads.Annotator, content: bytes) -> None:
         running.append(1)
         assert len(running) == 1, "one at a time"
         inside.release()
@@ -206,7 +206,7 @@ def test_those_who_would_wait_too_long_are_sent_away(own: Index, made: Made, mon
         running.pop()
         raise uploads.busy("looked")
 
-    monkeypatch.setattr(uploads.Annotator, "look", look)
+    monkeypatch.setattr(uploads.Annotator, "predict", predict)
     answers: list[httpx.Response] = []
     with serve_in_thread(own) as address:
 

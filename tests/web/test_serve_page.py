@@ -48,7 +48,7 @@ def test_the_commands_of_the_page_run(repository: Path, made: Made, tmp_path: Pa
     table = text[text.index("| request") :]
     for path in described:
         last = path.replace("{photo}", "7").replace("{factor}", "free-1").rsplit("/", 1)[1]
-        assert "exemplars" in path or last in table, path
+        assert "example_crops" in path or last in table, path
 
 
 def fetch(address: str) -> httpx.Response:

@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import AsJson, Images, ModelFile, Threshold
+from tagsight.cli.chosen_photos import PhotoPredictor
 from tagsight.cli.console import print_json, show_text
-from tagsight.cli.photos import Viewer
-from tagsight.storage.model_file import load_model
-from tagsight.tasks.annotate import FoundObject, annotate_photo
+from tagsight.predict.annotate import FoundObject, annotate_photo
+from tagsight.predict.model_file import load_model
 
 
 def run(
@@ -21,8 +21,8 @@ def run(
 ) -> None:
     """Name the objects of photos, each with its own attributes and scores."""
     trained = load_model(model)
-    viewer = Viewer(trained)
-    for path, photo, posterior in viewer.look(images):
+    viewer = PhotoPredictor(trained)
+    for path, photo, posterior in viewer.predict(images):
         found = annotate_photo(
             trained, photo, posterior, n_objects=objects, n_attributes=attributes, threshold=threshold
         )

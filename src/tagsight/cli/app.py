@@ -19,7 +19,6 @@ COMMANDS = (
     "name",
     "serve",
     "demo",
-    "bench",
 )
 
 

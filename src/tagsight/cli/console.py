@@ -14,10 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tagsight.data.collection import Problem
 from tagsight.errors import TagsightWarning
-from tagsight.progress import Report
+from tagsight.runtime.progress import Report
 
 
-def complain(text: str) -> None:
+def warn(text: str) -> None:
     """One sentence on standard error, with whatever would do something to a terminal escaped."""
     try:
         print(f"tagsight: {escape_text(text)}", file=sys.stderr, flush=True)
@@ -31,7 +31,7 @@ def print_warnings() -> None:
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, TagsightWarning):
-            complain(f"warning: {message}")
+            warn(f"warning: {message}")
         else:
             usual(message, category, *place, **more)
 
@@ -41,7 +41,7 @@ def print_warnings() -> None:
 def list_problems(problems: Iterable[Problem]) -> None:
     """What was left out and why, one line each; file names are escaped."""
     for problem in problems:
-        complain(f"left out {str(problem.path)!r}: {problem.reason}")
+        warn(f"left out {str(problem.path)!r}: {problem.reason}")
 
 
 def escape_text(text: str) -> str:
@@ -83,7 +83,7 @@ class _Output(io.FileIO):
             raise SystemExit(0) from None
         except OSError as error:
             _discard(self.fileno())
-            complain(f"cannot write to standard output: {error.strerror}")
+            warn(f"cannot write to standard output: {error.strerror}")
             raise SystemExit(1) from error
 
 
@@ -170,10 +170,10 @@ class _ProgressLines:
             return
         self._waiting = ""
         self._next = done + total / 10 if total else max(1, 2 * done)
-        complain(line)
+        warn(line)
 
     def end_stage(self) -> None:
         """Print where the stage ended, which may be before its total."""
         if self._waiting:
-            complain(self._waiting)
+            warn(self._waiting)
         self._waiting = ""

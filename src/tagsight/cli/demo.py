@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.console import show_progress
-from tagsight.demo import run_demo
+from tagsight.demo.run import run_demo
 
 
 def run(

@@ -7,11 +7,11 @@ import typer
 
 from tagsight.cli.annotate import say
 from tagsight.cli.arguments import AsJson, ModelFile, Threshold
+from tagsight.cli.chosen_photos import PhotoPredictor
 from tagsight.cli.console import print_json
-from tagsight.cli.photos import Viewer
 from tagsight.errors import InputError
-from tagsight.storage.model_file import load_model
-from tagsight.tasks.annotate import Box, describe_object
+from tagsight.predict.annotate import Box, describe_object
+from tagsight.predict.model_file import load_model
 
 
 def run(
@@ -26,8 +26,8 @@ def run(
     """Describe one object of a photo by its attributes."""
     trained = load_model(model)
     place = None if box is None else parse_box(box)
-    viewer = Viewer(trained)
-    for path, photo, posterior in viewer.look([image]):
+    viewer = PhotoPredictor(trained)
+    for path, photo, posterior in viewer.predict([image]):
         found = describe_object(
             trained, photo, posterior, object, box=place, n_attributes=attributes, threshold=threshold
         )

@@ -7,15 +7,15 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import Images, ModelFile
+from tagsight.cli.chosen_photos import PhotoPredictor, choose_photos
 from tagsight.cli.console import list_problems, show_progress, show_text
-from tagsight.cli.photos import Viewer, choose_photos
 from tagsight.data.collection import Problem
 from tagsight.errors import InputError
 from tagsight.export import FORMATS, choose_format, write_export
 from tagsight.export.naming import find_root, name_photo
 from tagsight.export.output import Target
 from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, record_photo
-from tagsight.storage.model_file import load_model
+from tagsight.predict.model_file import load_model
 
 
 def run(
@@ -34,7 +34,7 @@ def run(
     """Write the objects of photos, with outlines, scores and attributes, for other tools."""
     chosen = choose_format(format)
     trained = load_model(model)
-    viewer = Viewer(trained)
+    viewer = PhotoPredictor(trained)
     chosen_photos = choose_photos(images)
     inputs = [photo.path for photo in chosen_photos]
     root = find_root(images)
@@ -46,7 +46,7 @@ def run(
         problems.append(problem)
 
     def record() -> Iterator[ExportedPhoto]:
-        for path, photo, posterior in viewer.look_at_chosen(chosen_photos):
+        for path, photo, posterior in viewer.predict_chosen(chosen_photos):
             try:
                 name = name_photo(path, root)
             except InputError as error:

@@ -7,11 +7,11 @@ import typer
 
 from tagsight.cli.arguments import AsJson, ModelFile
 from tagsight.cli.console import print_json, show_text
-from tagsight.files import write_atomically
 from tagsight.pictures.factor_page import render_factors
-from tagsight.storage.model_file import load_model
+from tagsight.predict.factors import list_factors
+from tagsight.predict.model_file import load_model
+from tagsight.storage.files import write_atomically
 from tagsight.storage.outputs import check_output_file, is_page
-from tagsight.tasks.factors import list_factors
 
 
 def run(

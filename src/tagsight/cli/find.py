@@ -9,8 +9,8 @@ import typer
 from tagsight.cli.arguments import AsJson, IndexFolder, Threshold
 from tagsight.cli.console import print_json, show_text
 from tagsight.errors import InputError
-from tagsight.files import write_atomically
 from tagsight.index import Hit, open_index
+from tagsight.storage.files import write_atomically
 from tagsight.storage.outputs import check_output_file, is_page
 
 QUERY = 'Nouns and adjectives, as "furry brown horse, shiny car -person".'
@@ -40,7 +40,7 @@ def run(
         hits = [hit for hit in opened.like_file(photo, at, top=top) if hit.score >= threshold]
         heading = f"like {like}"
     if output is not None:
-        from tagsight.index.page import render_hits
+        from tagsight.index.hits_page import render_hits
 
         write_atomically(output, render_hits(opened, heading, hits).encode())
     if json:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import Address, AsJson, Engine, Format, ModelFile, PhotoFolder, Split, Workers
-from tagsight.cli.console import complain, list_problems, print_json, show_progress, show_text
+from tagsight.cli.console import list_problems, print_json, show_progress, show_text, warn
 from tagsight.engine.devices import check_engine, open_engine
 from tagsight.index import build_index, list_source
 from tagsight.index.sources import count_outside_links
@@ -27,13 +27,13 @@ def run(
     """Annotate every photo once, so that 'tagsight find' answers at once; later runs look at what changed."""
     source = list_source(collection, format=format, split=split, images=images)
     check_engine(engine, "cpu")
-    with open_engine(engine, address) as spread, show_progress() as report:
-        built = build_index(model, source, output, n_workers=workers, spread=spread, report=report)
+    with open_engine(engine, address) as map_fn, show_progress() as report:
+        built = build_index(model, source, output, n_workers=workers, map_fn=map_fn, report=report)
     for repair in built.repairs:
-        complain(repair)
+        warn(repair)
     list_problems(built.problems)
     if linked := count_outside_links(source):
-        complain(f"photos that are links and lead outside {str(source.root)!r}: {linked}; they are indexed and served")
+        warn(f"photos that are links and lead outside {str(source.root)!r}: {linked}; they are indexed and served")
     facts = {
         "index": str(output),
         "photos": built.n_photos,

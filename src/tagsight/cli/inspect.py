@@ -10,8 +10,8 @@ from tagsight.data.photo import read_photo
 from tagsight.data.readers import open_collection
 from tagsight.data.summary import TagCount, summarise
 from tagsight.errors import UnreadablePhotoError
-from tagsight.progress import Report
-from tagsight.stopping import check_stop
+from tagsight.runtime.interrupts import check_stop
+from tagsight.runtime.progress import Report
 
 
 def run(

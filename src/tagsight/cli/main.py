@@ -5,10 +5,11 @@ Signals are handled before anything else is imported: a library that is being im
 
 import os
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from tagsight.errors import StoppedError, TagsightError
-from tagsight.stopping import STOP, ignore_signals, install_handlers
+from tagsight.runtime.interrupts import STOP, ignore_signals, install_handlers
 
 ADVICE = {  # how to go on with a command that was stopped
     "train": "the same command with --resume goes on from here",
@@ -18,21 +19,30 @@ ADVICE = {  # how to go on with a command that was stopped
     "index": "the same command goes on from here",
     "serve": "run the same command to serve again",
     "demo": "run the same command to begin again; photos that are described are not described again",
-    "bench": "cells that are written are kept; the same command makes the others",
 }
 
 
 def main() -> None:
     """Run the command line; the process ends after it."""
     arguments = sys.argv[1:]
-    install_handlers(ADVICE.get("".join(arguments[:1]), "run the same command again"))
-    from tagsight.cli.app import choose_commands, make_app
+
+    def run() -> None:
+        from tagsight.cli.app import choose_commands, make_app
+
+        make_app(choose_commands(arguments))()
+
+    run_command(run, ADVICE.get("".join(arguments[:1]), "run the same command again"))
+
+
+def run_command(run: Callable[[], None], advice: str) -> None:
+    """Call `run`; turn its errors into one sentence and an exit code. `advice` says how to continue after a signal."""
+    install_handlers(advice)
     from tagsight.cli.console import flush_output, prepare_output, print_warnings
 
     prepare_output()
     print_warnings()
     try:
-        make_app(choose_commands(arguments))()
+        run()
     except StoppedError as error:
         _end_stopped(error)
     except TagsightError as error:
@@ -45,18 +55,18 @@ def main() -> None:
 
 
 def _end_stopped(error: StoppedError) -> NoReturn:
-    from tagsight.cli.console import complain
+    from tagsight.cli.console import warn
 
     ignore_signals()  # one sentence is enough
-    complain(str(error))
+    warn(str(error))
     sys.exit(128 + error.signal)
 
 
 def _fail(reason: str) -> NoReturn:
     """End with the reason; with the signal's sentence where one came, since it may be the cause of the failure."""
-    from tagsight.cli.console import complain
+    from tagsight.cli.console import warn
 
     if STOP.asked is not None:
         _end_stopped(StoppedError(STOP.asked, STOP.advice))
-    complain(reason)
+    warn(reason)
     sys.exit(1)

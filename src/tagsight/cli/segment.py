@@ -6,15 +6,15 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import Images, ModelFile
+from tagsight.cli.chosen_photos import PhotoPredictor, choose_photos, name_outputs
 from tagsight.cli.console import show_text
-from tagsight.cli.photos import Viewer, choose_photos, name_outputs
 from tagsight.data.photo import read_photo
 from tagsight.errors import InputError
 from tagsight.pictures.overlay import draw_overlay
 from tagsight.pictures.palette import LARGEST, encode_palette
-from tagsight.storage.model_file import load_model
+from tagsight.predict.model_file import load_model
+from tagsight.predict.segment import refine_objects, segment_objects
 from tagsight.storage.outputs import SharedFolder
-from tagsight.tasks.segment import refine_objects, segment_objects
 
 
 def run(
@@ -39,8 +39,8 @@ def run(
     overlays = {path: f"{mask.removesuffix('.png')}.overlay.jpg" for path, mask in masks.items()} if overlay else {}
     folder = SharedFolder(output, masks)
     folder.check([*masks.values(), *overlays.values()])
-    viewer = Viewer(trained)
-    for path, photo, posterior in viewer.look_at_chosen(outputs):
+    viewer = PhotoPredictor(trained)
+    for path, photo, posterior in viewer.predict_chosen(outputs):
         if refine:
             mask = refine_objects(photo, posterior, read_photo(path).pixels, threshold=threshold)
         else:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.console import complain
+from tagsight.cli.console import warn
 from tagsight.index import open_index
 from tagsight.web.server import bracket, check_token, serve
 
@@ -24,4 +24,4 @@ def run(
     check_token(host, token)
     opened = open_index(index)
     address = f"http://{bracket(host)}:{port}/{'?token=...' if token else ''} (Ctrl-C ends it)"
-    serve(opened, host=host, port=port, token=token, on_listening=lambda: complain(address))
+    serve(opened, host=host, port=port, token=token, on_listening=lambda: warn(address))

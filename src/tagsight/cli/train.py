@@ -17,22 +17,22 @@ from tagsight.cli.arguments import (
     WordFile,
     Workers,
 )
-from tagsight.cli.console import complain, list_problems, print_json, show_progress, show_text
+from tagsight.cli.console import list_problems, print_json, show_progress, show_text, warn
 from tagsight.data.readers import open_collection
 from tagsight.data.summary import find_weaknesses
-from tagsight.features.describer import FAMILIES
-from tagsight.fitting import FEWEST_TO_HOLD_OUT
-from tagsight.locks import hold_lock
-from tagsight.memory import read_size
+from tagsight.engine.checkpoint import check_checkpoint_folder, has_checkpoint, place_checkpoint, remove_checkpoint
+from tagsight.features.extractor import FAMILIES
+from tagsight.model.presets import PRESETS
 from tagsight.model.start import STARTS
-from tagsight.presets import PRESETS
-from tagsight.stopping import STOP
-from tagsight.storage.checkpoint import check_checkpoint_folder, has_checkpoint, place_checkpoint, remove_checkpoint
-from tagsight.storage.model_file import save_model
+from tagsight.model.validation import check_choice
+from tagsight.predict.model_file import save_model
+from tagsight.runtime.interrupts import STOP
+from tagsight.runtime.memory import read_size
+from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import check_output_file, is_model
-from tagsight.training import Keeping, TrainOptions
-from tagsight.training import train as train_model
-from tagsight.validation import check_choice
+from tagsight.training.fit import FEWEST_TO_HOLD_OUT
+from tagsight.training.pipeline import CheckpointOptions, TrainOptions
+from tagsight.training.pipeline import train as train_model
 
 FEATURES_HELP = f"One of {', '.join(FAMILIES)}, or the path of an ONNX backbone."
 
@@ -120,19 +120,19 @@ def run(
     )
     if preset is not None:
         check_choice(preset, "preset", tuple(PRESETS))
-        options = options._replace(**PRESETS[preset], readout=False)
+        options = options._replace(**PRESETS[preset], classifiers=False)
     fields = {"coupling": coupling, "affinity": affinity, "centred": centred}
     options = options._replace(**{name: value for name, value in fields.items() if value is not None})
     for weakness in find_weaknesses(opened, fewest_photos=FEWEST_TO_HOLD_OUT):
-        complain(f"warning: {weakness}")
+        warn(f"warning: {weakness}")
     checkpoint = place_checkpoint(output)
     check_output_file(output, "a tagsight model", is_model)
     check_checkpoint_folder(checkpoint)
     busy = f"another training is writing {str(output)!r}; wait for it, or choose another --output"
     with hold_lock(output.with_name(f"{output.name}.lock"), wait=False, busy=busy, remove=True):
-        _say_what_lies_there(checkpoint, resume)
+        _warn_about_checkpoint(checkpoint, resume)
         with show_progress() as report:
-            outcome = train_model(opened, options, report, Keeping(checkpoint, resume, STOP))
+            outcome = train_model(opened, options, report, CheckpointOptions(checkpoint, resume, STOP))
             save_model(outcome.model, output)
         remove_checkpoint(checkpoint)
     list_problems(opened.problems + outcome.problems)
@@ -144,7 +144,10 @@ def run(
         "objects": len(model.vocabulary.objects),
         "attributes": len(model.vocabulary.attributes),
         "sweeps": len(model.training.bound),
-        "calibration_error": {"objects": model.objects.error, "attributes": model.attributes.error},
+        "calibration_error": {
+            "objects": model.predictor.object_calibration.error,
+            "attributes": model.predictor.attribute_calibration.error,
+        },
         "seconds": {stage: round(time, 2) for stage, time in seconds.items()},
     }
     if json:
@@ -157,9 +160,9 @@ def run(
     print("seconds: " + ", ".join(f"{stage} {time:.1f}" for stage, time in seconds.items()))
 
 
-def _say_what_lies_there(checkpoint: Path, resume: bool) -> None:
+def _warn_about_checkpoint(checkpoint: Path, resume: bool) -> None:
     there = has_checkpoint(checkpoint)
     if there and not resume:
-        complain(f"begins anew, in place of the stopped training in {str(checkpoint)!r}; --resume would go on with it")
+        warn(f"begins anew, in place of the stopped training in {str(checkpoint)!r}; --resume would go on with it")
     if resume and not there:
-        complain(f"there is no checkpoint {str(checkpoint)!r}: begins at the beginning")
+        warn(f"there is no checkpoint {str(checkpoint)!r}: begins at the beginning")

@@ -14,14 +14,14 @@ from tagsight.model.fit import RenewableBatch
 from tagsight.model.layout import Shard
 from tagsight.model.settings import Settings
 from tagsight.model.state import Local
-from tagsight.validation import check_choice
+from tagsight.model.validation import check_choice
 
 PRECISIONS = {"cuda": "float32", "cuda-bf16": "bfloat16"}  # of the features on the GPU
 DEVICES = ("cpu", *PRECISIONS)
 ENGINES = ("local", "ray")
 
 
-class Where(NamedTuple):
+class ComputeTarget(NamedTuple):
     """Where local steps run."""
 
     device: str = "cpu"
@@ -29,7 +29,7 @@ class Where(NamedTuple):
     n_actors: int | None = None  # of engine "ray"; None: one a processor
 
 
-class KeptBatch(RenewableBatch, Protocol):
+class CheckpointableBatch(RenewableBatch, Protocol):
     """A batch whose posterior a checkpoint can keep."""
 
     def save(self, folder: Path, *, remembered: bool) -> None:
@@ -37,7 +37,7 @@ class KeptBatch(RenewableBatch, Protocol):
         ...
 
 
-class LocalBatch(KeptBatch, Protocol):
+class LocalBatch(CheckpointableBatch, Protocol):
     """A batch that shows its shard and local posterior."""
 
     shard: Shard

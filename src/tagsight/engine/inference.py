@@ -3,8 +3,7 @@
 import warnings
 from typing import NamedTuple
 
-from tagsight.blas import one_blas_thread
-from tagsight.engine.remembered import RememberedBatch
+from tagsight.engine.frozen_batch import FrozenBatch
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fit import Loop, settle
 from tagsight.model.infer import Inference, settle_photos, start_at_rates
@@ -12,6 +11,7 @@ from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.local_step import add_squares
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Summary
+from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats, Ints
 
 
@@ -54,7 +54,7 @@ def infer_transductively(
     settings, state = learned.settings, learned.state
     shard = _shard(learned, photos)
     shard = shard._replace(square=add_squares(shard.features, shard.layout, noise=settings.noise))
-    known = RememberedBatch(learned.summary)
+    known = FrozenBatch(learned.summary)
     with thread_map(n_threads) as run:
         batch = ThreadBatch(shard, start_at_rates(shard, state, learned.rates, settings), settings, run)
         memo = [known.summarise(state), batch.summarise(state)]

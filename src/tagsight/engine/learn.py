@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.blas import one_blas_thread
-from tagsight.engine.devices import KeptBatch, LocalBatch, batches_on
+from tagsight.engine.checkpoint import FitCheckpoint
+from tagsight.engine.devices import CheckpointableBatch, LocalBatch, batches_on
+from tagsight.engine.local_file import load_posterior
+from tagsight.engine.stored_shards import StoredShards
 from tagsight.engine.streamed import StreamedBatch
 from tagsight.engine.threads import thread_map
 from tagsight.model.fit import Fit, Loop, Position, fit
@@ -15,14 +17,12 @@ from tagsight.model.layout import Shard
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import STARTS, start_local
 from tagsight.model.state import Local
-from tagsight.stopping import check_stop
-from tagsight.storage.checkpoint import FitCheckpoint
-from tagsight.storage.local_file import load_posterior
-from tagsight.storage.stored_shards import StoredShards
+from tagsight.runtime.blas import one_blas_thread
+from tagsight.runtime.interrupts import check_stop
 from tagsight.types import Floats
 
 
-class Lesson(NamedTuple):
+class FitSpec(NamedTuple):
     """What to fit, besides the photos."""
 
     D: int
@@ -36,7 +36,7 @@ class Lesson(NamedTuple):
 @one_blas_thread()
 def learn(
     shards: Sequence[Shard],
-    lesson: Lesson,
+    spec: FitSpec,
     *,
     device: str = "cpu",
     engine: str = "local",
@@ -45,16 +45,16 @@ def learn(
 ) -> tuple[Fit, list[LocalBatch]]:
     """Fit to shards in memory, each a batch with a global step of its own."""
     position = checkpoint and checkpoint.load_position()
-    start = _starter(shards, lesson)
+    start = _starter(shards, spec)
     with batches_on(device, n_threads, engine) as make_batch:
         batches: list[LocalBatch] = []
         for b, shard in enumerate(shards):
             if checkpoint is None or position is None:
-                batches.append(make_batch(shard, start(shard), lesson.settings))
+                batches.append(make_batch(shard, start(shard), spec.settings))
             else:
                 now, before = load_posterior(checkpoint.place_batch(b))
-                batches.append(make_batch(shard, now, lesson.settings, before))
-        return _fit(batches, lesson, checkpoint), batches
+                batches.append(make_batch(shard, now, spec.settings, before))
+        return _fit(batches, spec, checkpoint), batches
 
 
 @one_blas_thread()
@@ -62,7 +62,7 @@ def learn_stored(
     shards: StoredShards,
     square: float | Floats,
     folder: Path,
-    lesson: Lesson,
+    spec: FitSpec,
     *,
     n_threads: int | None = None,
     checkpoint: FitCheckpoint | None = None,
@@ -72,25 +72,25 @@ def learn_stored(
     `square` is that of all features (`model.local_step.add_squares`).
     """
     with thread_map(n_threads) as run:
-        batch = StreamedBatch(shards, square, folder, lesson.settings, run)
+        batch = StreamedBatch(shards, square, folder, spec.settings, run)
         if checkpoint is not None and checkpoint.load_position() is not None:
-            batch.go_on(checkpoint.place_batch(0))
+            batch.resume(checkpoint.place_batch(0))
         else:
-            batch.start(_starter(shards, lesson))
-        return _fit([batch], lesson, checkpoint)
+            batch.start(_starter(shards, spec))
+        return _fit([batch], spec, checkpoint)
 
 
-def _starter(shards: Sequence[Shard], lesson: Lesson) -> Callable[[Shard], Local]:
-    settings = lesson.settings
+def _starter(shards: Sequence[Shard], spec: FitSpec) -> Callable[[Shard], Local]:
+    settings = spec.settings
     plan = plan_sticks(settings)
-    fill = STARTS[lesson.start](shards, settings.factors, lesson.seed)
+    fill = STARTS[spec.start](shards, settings.factors, spec.seed)
     alpha = np.full(plan.n_sequences, settings.sparsity or 1.0)
     return lambda shard: start_local(shard, fill, alpha, plan)
 
 
-def _fit(batches: Sequence[KeptBatch], lesson: Lesson, checkpoint: FitCheckpoint | None) -> Fit:
+def _fit(batches: Sequence[CheckpointableBatch], spec: FitSpec, checkpoint: FitCheckpoint | None) -> Fit:
     """As `model.fit.fit`; a signal stops it after a sweep, and a checkpoint keeps the position and goes on from it."""
-    D, settings, loop, affinity, _, seed = lesson
+    D, settings, loop, affinity, _, seed = spec
     if checkpoint is None:
         return fit(batches, D, settings, _check_after_sweeps(loop), affinity=affinity, seed=seed)
     loop = loop._replace(on_position=lambda position: checkpoint.note(position, batches))

@@ -10,20 +10,20 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
+from tagsight.engine.local_file import link_local, load_local, place_before, place_now, save_local
 from tagsight.engine.residuals import sample_regions, take_tagged_away
+from tagsight.engine.stored_shards import StoredShards
 from tagsight.model.layout import Shard, clear_columns
 from tagsight.model.local_step import Map, local_step
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Local, Summary, empty_summary
 from tagsight.model.visit import Visit
-from tagsight.storage.local_file import link_local, load_local, place_before, place_now, save_local
-from tagsight.storage.stored_shards import StoredShards
 from tagsight.types import Floats
 
 
 class StreamedBatch:
-    """`shards` and their local posteriors in `folder` (see `devices.KeptBatch`); `square` is that of all of them."""
+    """`shards` with their local posteriors in `folder`; `square` is their sum (see `devices.CheckpointableBatch`)."""
 
     def __init__(self, shards: StoredShards, square: float | Floats, folder: Path, settings: Settings, run: Map):
         self._shards = shards
@@ -41,7 +41,7 @@ class StreamedBatch:
         """Begin with the local posterior that `start` gives each shard."""
         self._now = [self._store(start(shard)) for shard in self._shards]
 
-    def go_on(self, kept: Path) -> None:
+    def resume(self, kept: Path) -> None:
         """Begin with what `save` left in folder `kept`."""
         self._now = [self._adopt(place_now(kept, s)) for s in range(len(self._shards))]
         if place_before(kept).exists():

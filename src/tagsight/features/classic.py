@@ -18,7 +18,6 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from tagsight.blas import one_blas_thread
 from tagsight.errors import InputError
 from tagsight.features.codebook import Mixture, Projection, learn_mixture, learn_projection, project
 from tagsight.features.colour import count_colours
@@ -26,6 +25,7 @@ from tagsight.features.fisher import encode_regions
 from tagsight.features.pooling import weigh_cells
 from tagsight.features.sift import Descriptors, describe_points
 from tagsight.features.views import Block
+from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array
 
 DESCRIPTOR_LENGTH = 64
@@ -91,7 +91,7 @@ def learn_codebook(photos: Iterable[tuple[Array, Array]], *, seed: int) -> Class
 
 
 @one_blas_thread()
-def describe_regions(pixels: Array, labels: Array, codebook: ClassicCodebook) -> Array:
+def extract_regions(pixels: Array, labels: Array, codebook: ClassicCodebook) -> Array:
     """(R, 1024) float32: the vectors of the regions of `labels` (h, w) on RGB `pixels` (h, w, 3) uint8."""
     colours = count_colours(pixels, labels)
     points = describe_points(pixels)

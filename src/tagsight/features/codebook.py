@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg
 
 from tagsight.errors import InputError
-from tagsight.stopping import check_stop
+from tagsight.runtime.interrupts import check_stop
 from tagsight.types import Array
 
 EM_ROUNDS = 30

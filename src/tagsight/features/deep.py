@@ -50,11 +50,11 @@ class DeepSettings(NamedTuple):
 DEFAULTS = DeepSettings()
 
 
-def describe_regions(pixels: Array, labels: Array, backbone: Backbone, *, settings: DeepSettings = DEFAULTS) -> Array:
+def extract_regions(pixels: Array, labels: Array, backbone: Backbone, *, settings: DeepSettings = DEFAULTS) -> Array:
     """(R, D) float32: the vectors of the regions of `labels` (h, w) on RGB `pixels` (h, w, 3) uint8."""
     if pixels.shape[:2] != labels.shape:
         raise InputError(f"pixels {pixels.shape} and labels {labels.shape} are not of one photo")
-    maps = _see_maps(pixels, backbone, settings)
+    maps = _compute_maps(pixels, backbone, settings)
     blocks = _pool_maps(maps, labels, settings)
     colours = count_colours(pixels, labels, bins=settings.colour_bins, soft=settings.colour_soft)
     return np.hstack([*blocks, np.sqrt(colours)])
@@ -62,7 +62,7 @@ def describe_regions(pixels: Array, labels: Array, backbone: Backbone, *, settin
 
 def list_blocks(backbone: Backbone, settings: DeepSettings = DEFAULTS) -> tuple[Block, ...]:
     """The blocks of a vector, in order."""
-    maps = _see_maps(np.zeros((32, 32, 3), np.uint8), backbone, settings)
+    maps = _compute_maps(np.zeros((32, 32, 3), np.uint8), backbone, settings)
     uses = zip(maps, settings.maps, strict=True)
     return (
         *(Block(len(seen.values), use.direction_weight, use.strength_weight) for seen, use in uses),
@@ -70,7 +70,7 @@ def list_blocks(backbone: Backbone, settings: DeepSettings = DEFAULTS) -> tuple[
     )
 
 
-def _see_maps(pixels: Array, backbone: Backbone, settings: DeepSettings) -> list[FeatureMap]:
+def _compute_maps(pixels: Array, backbone: Backbone, settings: DeepSettings) -> list[FeatureMap]:
     """Maps in the order of the settings; the network runs once for each zoom."""
     seen: dict[str, FeatureMap] = {}
     for zoom in dict.fromkeys(use.zoom for use in settings.maps):

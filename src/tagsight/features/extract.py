@@ -17,18 +17,18 @@ import cv2
 from tagsight.data.collection import Problem
 from tagsight.errors import UnreadablePhotoError
 from tagsight.features.cache import FeatureCache
-from tagsight.features.described import N_REGIONS, DescribedPhoto, describe_photo
-from tagsight.features.describer import NETWORKS, Describer, Recipe, open_describer
-from tagsight.stopping import check_stop
-from tagsight.workers import map_in_workers
+from tagsight.features.extractor import NETWORKS, ExtractorConfig, FeatureExtractor, open_extractor
+from tagsight.features.photo_features import N_REGIONS, PhotoFeatures, extract_photo
+from tagsight.runtime.interrupts import check_stop
+from tagsight.runtime.workers import map_in_workers
 
 FEW = 4  # photos for which starting worker processes is not worth it
 CHUNK = 4  # photos that a worker is given at a time
 
-Spread = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # as `map`: results in order
+MapFunction = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # as `map`: results in order
 
 
-class CachedPhotos(Sequence[DescribedPhoto]):
+class CachedPhotos(Sequence[PhotoFeatures]):
     """Described photos that stay in the cache: each is read when it is asked for, and not kept."""
 
     def __init__(self, cache: FeatureCache, photos: Sequence[Path], places: Sequence[Path]):
@@ -40,12 +40,12 @@ class CachedPhotos(Sequence[DescribedPhoto]):
         return len(self._places)
 
     @overload
-    def __getitem__(self, index: int) -> DescribedPhoto: ...
+    def __getitem__(self, index: int) -> PhotoFeatures: ...
 
     @overload
     def __getitem__(self, index: slice) -> "CachedPhotos": ...
 
-    def __getitem__(self, index: int | slice) -> "DescribedPhoto | CachedPhotos":
+    def __getitem__(self, index: int | slice) -> "PhotoFeatures | CachedPhotos":
         if isinstance(index, slice):
             return CachedPhotos(self._cache, self._photos[index], self._places[index])
         check_stop()
@@ -69,46 +69,48 @@ class Extraction(NamedTuple):
         """The descriptions, in the cache."""
         return CachedPhotos(self.cache, self.photos, self.places)
 
-    def load(self) -> Iterator[DescribedPhoto]:
+    def load(self) -> Iterator[PhotoFeatures]:
         """The descriptions, one at a time."""
         return iter(self.described)
 
 
 def extract(
     photos: Sequence[Path],
-    recipe: Recipe,
+    extractor_config: ExtractorConfig,
     *,
     n_regions: int = N_REGIONS,
     n_workers: int | None = None,
-    spread: Spread | None = None,
+    map_fn: MapFunction | None = None,
     on_photo: Callable[[], None] = lambda: None,
     device: str = "cpu",
 ) -> Extraction:
     """Describe every photo that is not described yet; `on_photo` is told of each.
 
-    Without `spread` the work is done by `n_workers` processes of this machine (None: one a core). On another `device`
+    Without `map_fn` the work is done by `n_workers` processes of this machine (None: one a core). On another `device`
     than the CPU the built-in network runs there; its vectors are kept apart from the CPU's.
     """
     n_workers = n_workers or os.cpu_count() or 1
-    network = NETWORKS.get(recipe.features)
+    network = NETWORKS.get(extractor_config.features)
     if device != "cpu" and network is not None:
-        from tagsight.features.gpu_extraction import describe_on_gpu, open_torch_describer
+        from tagsight.features.gpu_extraction import extract_on_gpu, open_torch_extractor
 
-        describer = open_torch_describer(network, "cuda")
-        cache = FeatureCache.open(describer.fingerprint, n_regions)
+        extractor = open_torch_extractor(network, "cuda")
+        cache = FeatureCache.open(extractor.fingerprint, n_regions)
         make = partial(
-            describe_on_gpu,
+            extract_on_gpu,
             network=network,
-            describer=describer,
+            extractor=extractor,
             cache=cache,
             n_regions=n_regions,
             n_workers=n_workers,
         )
     else:
-        cache = FeatureCache(FeatureCache.open(open_describer(recipe).fingerprint, n_regions).folder.absolute())
-        make = partial(_describe_all, work=_Work(recipe, n_regions, cache), n_workers=n_workers, spread=spread)
+        cache = FeatureCache(
+            FeatureCache.open(open_extractor(extractor_config).fingerprint, n_regions).folder.absolute()
+        )
+        make = partial(_extract_all, work=_Work(extractor_config, n_regions, cache), n_workers=n_workers, map_fn=map_fn)
     places: list[Path | Problem | None] = [None] * len(photos)
-    if spread is None:
+    if map_fn is None:
         places = _find_entries(photos, cache, n_workers, on_photo)
     made = make([photo for photo, place in zip(photos, places, strict=True) if place is None])
     for number, place in enumerate(places):
@@ -150,44 +152,44 @@ def _find_entry(cache: FeatureCache, photo: Path) -> Path | Problem | None:
 
 
 class _Work(NamedTuple):
-    recipe: Recipe
+    extractor_config: ExtractorConfig
     n_regions: int
     cache: FeatureCache
 
 
-def _describe_all(
-    photos: Sequence[Path], work: _Work, n_workers: int, spread: Spread | None
+def _extract_all(
+    photos: Sequence[Path], work: _Work, n_workers: int, map_fn: MapFunction | None
 ) -> Iterator[Path | Problem]:
-    if spread is None and (n_workers == 1 or len(photos) <= FEW):
-        describer = open_describer(work.recipe)
+    if map_fn is None and (n_workers == 1 or len(photos) <= FEW):
+        extractor = open_extractor(work.extractor_config)
         for photo in photos:
             check_stop()
-            yield _describe(photo, describer, work)
+            yield _extract(photo, extractor, work)
         return
     whole = [photo.absolute() for photo in photos]  # a worker may be at home in another folder
     chunks = [whole[first : first + CHUNK] for first in range(0, len(whole), CHUNK)]
-    spread = spread or partial(map_in_workers, n_workers=min(n_workers, len(chunks)))
-    found = chain.from_iterable(spread(partial(_describe_chunk, work), chunks))
+    map_fn = map_fn or partial(map_in_workers, n_workers=min(n_workers, len(chunks)))
+    found = chain.from_iterable(map_fn(partial(_extract_chunk, work), chunks))
     for photo, place in zip(photos, found, strict=True):
         yield place._replace(path=photo) if isinstance(place, Problem) else place
 
 
-_opened: dict[Path, Describer] = {}  # by the cache they fill: a worker process opens its describer once
+_opened: dict[Path, FeatureExtractor] = {}  # by the cache they fill: a worker process opens its describer once
 
 
-def _describe_chunk(work: _Work, photos: Sequence[Path]) -> list[Path | Problem]:
+def _extract_chunk(work: _Work, photos: Sequence[Path]) -> list[Path | Problem]:
     """In a worker process."""
     if work.cache.folder not in _opened:
         cv2.setNumThreads(1)  # every core has a worker of its own
-        _opened[work.cache.folder] = open_describer(work.recipe)
-    return [_describe(photo, _opened[work.cache.folder], work) for photo in photos]
+        _opened[work.cache.folder] = open_extractor(work.extractor_config)
+    return [_extract(photo, _opened[work.cache.folder], work) for photo in photos]
 
 
-def _describe(photo: Path, describer: Describer, work: _Work) -> Path | Problem:
+def _extract(photo: Path, extractor: FeatureExtractor, work: _Work) -> Path | Problem:
     try:
         place = work.cache.place(photo)
         if work.cache.load(place) is None:
-            work.cache.store(place, describe_photo(photo, describer, n_regions=work.n_regions))
+            work.cache.store(place, extract_photo(photo, extractor, n_regions=work.n_regions))
     except UnreadablePhotoError as error:
         return Problem(photo, error.reason)
     return place

@@ -14,8 +14,8 @@ from tagsight.features.cache import FeatureCache
 from tagsight.features.deep import DEFAULTS
 from tagsight.features.extract import FEW
 from tagsight.features.prepared import PreparedPhoto, prepare_photo
-from tagsight.stopping import check_stop
-from tagsight.workers import map_in_workers
+from tagsight.runtime.interrupts import check_stop
+from tagsight.runtime.workers import map_in_workers
 
 AHEAD = 128  # photos that may wait in memory, some 3 MB each
 

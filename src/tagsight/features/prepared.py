@@ -30,7 +30,7 @@ class PreparedPhoto(NamedTuple):
 
 
 def prepare_photo(path: Path, backbone: Backbone, settings: DeepSettings, *, n_regions: int) -> PreparedPhoto:
-    """Read and cut a photo, and see to what `deep.describe_regions` does beside the network and its pooling."""
+    """Read and cut a photo, and see to what `deep.extract_regions` does beside the network and its pooling."""
     photo = read_photo(path)
     regions = segment_photo(photo.pixels, n_regions)
     images = {use.zoom: backbone.resize(photo.pixels, zoom=use.zoom) for use in settings.maps}

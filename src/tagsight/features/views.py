@@ -48,7 +48,7 @@ def learn_views(blocks: tuple[Block, ...], sample: Array, *, photo_effect: float
     )
 
 
-def see_directions(features: Array, views: Views) -> Array:
+def compute_directions(features: Array, views: Views) -> Array:
     """(n, D) float32; a block of zeros, the one vector without a direction, stays."""
     seen = np.empty(features.shape, np.float32)
     for start, end, weight in zip([0, *views.ends[:-1]], views.ends, views.directions, strict=True):
@@ -58,7 +58,7 @@ def see_directions(features: Array, views: Views) -> Array:
     return seen
 
 
-def see_strengths(features: Array, views: Views) -> Array:
+def compute_strengths(features: Array, views: Views) -> Array:
     """(n, D) float32."""
     weight = np.repeat(views.strengths, np.diff([0, *views.ends])).astype(np.float32)
     return features.astype(np.float32) * weight

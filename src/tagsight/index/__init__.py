@@ -18,8 +18,8 @@ Building needs the model and its features; opening and finding load neither.
 
 from typing import TYPE_CHECKING, Any
 
+from tagsight.index.handle import Index, open_index
 from tagsight.index.names import name_factor, remove_name
-from tagsight.index.opened import Index, open_index
 from tagsight.index.search import Hit, Match
 from tagsight.index.words import UnknownWordError
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from tagsight.data.collection import Problem
 from tagsight.errors import InputError
-from tagsight.features.extract import Extraction, Spread, extract
-from tagsight.files import read_bytes, write_atomically
+from tagsight.features.extract import Extraction, MapFunction, extract
 from tagsight.index.labels import encode_labels
 from tagsight.index.manifest import (
     CURRENT,
@@ -28,18 +27,20 @@ from tagsight.index.manifest import (
 from tagsight.index.part_check import hash_file
 from tagsight.index.parts import Known, keep_intact, list_known, remove_unused, tidy_parts, write_part
 from tagsight.index.schema import IndexedPhoto
-from tagsight.index.sources import PhotoSource, SeenFile, see_files
-from tagsight.locks import hold_lock
-from tagsight.progress import Report, stay_silent
-from tagsight.stopping import check_stop
-from tagsight.storage.model_file import load_model
+from tagsight.index.sources import FileStat, PhotoSource, stat_files
+from tagsight.model.validation import MAX_WORKERS, check_between
+from tagsight.predict.annotate import scale_boxes
+from tagsight.predict.levels import to_levels
+from tagsight.predict.model_file import load_model
+from tagsight.predict.predictor import Prediction, predict_photos
+from tagsight.predict.region_labels import RegionLabels, choose_labels
+from tagsight.predict.trained_model import TrainedModel
+from tagsight.runtime.interrupts import check_stop
+from tagsight.runtime.progress import Report, no_progress
+from tagsight.storage.files import read_bytes, write_atomically
+from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import check_folder, claim_folder
-from tagsight.tasks.annotate import scale_boxes
-from tagsight.tasks.levels import to_levels
-from tagsight.tasks.named import Named, name_regions
-from tagsight.trained import RegionPosterior, TrainedModel, look_at
 from tagsight.types import Array
-from tagsight.validation import MAX_WORKERS, check_between
 
 CHUNK = 1024  # photos after which a killed build goes on
 BATCH = 32  # photos the model looks at together
@@ -62,8 +63,8 @@ def build_index(
     folder: Path,
     *,
     n_workers: int | None = None,
-    spread: Spread | None = None,
-    report: Report = stay_silent,
+    map_fn: MapFunction | None = None,
+    report: Report = no_progress,
 ) -> Built:
     """Make `folder` the index of the photos of `source` as the model file sees them.
 
@@ -88,7 +89,7 @@ def build_index(
         copy = model_file(folder, draft)
         if not copy.is_file() or hash_file(copy) != digest:
             write_atomically(copy, content)
-        return _Build(folder, trained, draft, n_workers, spread, report).run(source)._replace(repairs=faults)
+        return _Build(folder, trained, draft, n_workers, map_fn, report).run(source)._replace(repairs=faults)
 
 
 class _Build:
@@ -98,18 +99,18 @@ class _Build:
         model: TrainedModel,
         draft: Manifest,
         n_workers: int | None,
-        spread: Spread | None,
+        map_fn: MapFunction | None,
         report: Report,
     ):
         self._folder = folder
         self._model = model
         self._draft = draft
         self._n_workers = n_workers
-        self._spread = spread
+        self._spread = map_fn
         self._report = report
 
     def run(self, source: PhotoSource) -> Built:
-        files, problems = see_files(source)
+        files, problems = stat_files(source)
         if not files:
             raise InputError(f"there is no photo in {str(source.root)!r}")
         known = list_known(self._folder, self._draft)
@@ -127,7 +128,7 @@ class _Build:
             (*source.problems, *problems),
         )
 
-    def _annotate(self, files: dict[str, SeenFile]) -> list[Problem]:
+    def _annotate(self, files: dict[str, FileStat]) -> list[Problem]:
         """Look at photos, a part at a time; what cannot be read is returned."""
         problems: list[Problem] = []
         done = 0
@@ -142,16 +143,16 @@ class _Build:
         for start in range(0, len(paths), CHUNK):
             extraction = extract(
                 paths[start : start + CHUNK],
-                self._model.recipe,
+                self._model.extractor_config,
                 n_regions=self._model.n_regions,
                 n_workers=self._n_workers,
-                spread=self._spread,
+                map_fn=self._spread,
                 on_photo=count,
             )
             problems += extraction.problems
             if not extraction.photos:
                 continue
-            rows = list(self._look(extraction, names, files))
+            rows = list(self._predict(extraction, names, files))
             part = write_part(self._folder, rows)
             self._draft = self._draft._replace(
                 next_photo=self._draft.next_photo + len(rows), parts=(*self._draft.parts, part)
@@ -159,11 +160,11 @@ class _Build:
             write_manifest(self._folder, self._draft, PENDING)
         return problems
 
-    def _look(
-        self, extraction: Extraction, names: dict[Path, str], files: dict[str, SeenFile]
+    def _predict(
+        self, extraction: Extraction, names: dict[Path, str], files: dict[str, FileStat]
     ) -> Iterator[IndexedPhoto]:
-        look = partial(_look_at_batch, self._model)
-        seen = chain.from_iterable((self._spread or map)(look, _cut(extraction, BATCH)))
+        prediction = partial(_predict_batch, self._model)
+        seen = chain.from_iterable((self._spread or map)(prediction, _cut(extraction, BATCH)))
         rows = zip(extraction.photos, extraction.places, seen, strict=True)
         for number, (path, place, one) in enumerate(rows, self._draft.next_photo):
             file = files[names[path]]
@@ -195,7 +196,7 @@ class _Seen(NamedTuple):
     boxes: Array
     levels: Array
     labels: bytes
-    named: Named
+    named: RegionLabels
 
 
 def _cut(extraction: Extraction, size: int) -> Iterator[Extraction]:
@@ -204,7 +205,7 @@ def _cut(extraction: Extraction, size: int) -> Iterator[Extraction]:
         yield extraction._replace(photos=extraction.photos[some], places=extraction.places[some], problems=())
 
 
-def _look_at_batch(model: TrainedModel, extraction: Extraction) -> list[_Seen]:
+def _predict_batch(model: TrainedModel, extraction: Extraction) -> list[_Seen]:
     check_stop()
     photos = list(extraction.load())
     return [
@@ -213,13 +214,13 @@ def _look_at_batch(model: TrainedModel, extraction: Extraction) -> list[_Seen]:
             np.array(scale_boxes(photo)),
             to_levels(join_factors(posterior)),
             encode_labels(photo.labels),
-            name_regions(posterior.objects),
+            choose_labels(posterior.objects),
         )
-        for photo, posterior in zip(photos, look_at(model, photos), strict=True)
+        for photo, posterior in zip(photos, predict_photos(model.predictor, photos), strict=True)
     ]
 
 
-def join_factors(posterior: RegionPosterior) -> np.ndarray:
+def join_factors(posterior: Prediction) -> np.ndarray:
     """(R, K) probabilities in the order of the model's factors."""
     return np.hstack([posterior.found, posterior.attributes, posterior.free])
 
@@ -238,7 +239,7 @@ def _begin(folder: Path, model: TrainedModel, digest: str, root: Path) -> Manife
         digest,
         model.vocabulary.objects,
         model.vocabulary.attributes,
-        model.learned.settings.factors.free,
+        model.predictor.learned.settings.factors.free,
         max((found.next_photo for found in (pending, current) if found), default=0),
         (),
     )
@@ -265,7 +266,7 @@ def _list_damaged(folder: Path) -> Iterator[str]:
             yield f"{str(folder / name)!r} is damaged, so {consequence}"
 
 
-def _same(known: Known, file: SeenFile) -> bool:
+def _same(known: Known, file: FileStat) -> bool:
     return (known.n_bytes, known.mtime_ns) == (file.n_bytes, file.mtime_ns)
 
 

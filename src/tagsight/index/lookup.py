@@ -12,9 +12,9 @@ from tagsight.index.schema import decode_named
 from tagsight.index.search import Match, PhotoRow, describe_photos, multiply
 from tagsight.index.similar import read_photo_levels
 from tagsight.index.snapshot import Snapshot
+from tagsight.predict.levels import to_probabilities
+from tagsight.predict.regions import FactorNames, PhotoRegions
 from tagsight.regions import paint_regions
-from tagsight.tasks.levels import to_probabilities
-from tagsight.tasks.regions import FactorNames, PhotoRegions
 from tagsight.types import Array
 
 NEARLY = 0.5  # of the best region's score, for regions beside it

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagsight.errors import InputError
-from tagsight.files import write_atomically
+from tagsight.storage.files import write_atomically
 
 SCHEMA = 3
 SCHEMA_WITHOUT_CHECKSUM = 2

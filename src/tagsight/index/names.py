@@ -9,11 +9,11 @@ from typing import Any
 
 from tagsight.data.vocabulary import normalise_tag
 from tagsight.errors import InputError
-from tagsight.files import write_atomically
 from tagsight.index.errors import LostIndexError
 from tagsight.index.manifest import Manifest, read_manifest
 from tagsight.index.words import make_words
-from tagsight.locks import hold_lock
+from tagsight.storage.files import write_atomically
+from tagsight.storage.locks import hold_lock
 
 FILE = "names.json"
 LONGEST = 60  # characters

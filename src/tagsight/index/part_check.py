@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from tagsight.errors import InputError
 from tagsight.index.manifest import REPAIR, Manifest, Part, StoredFile, photos_file, regions_file
 from tagsight.index.schema import COORDINATE, PHOTOS_SCHEMA, list_regions_columns, name_levels
-from tagsight.tasks.levels import LEVEL
+from tagsight.predict.levels import LEVEL
 from tagsight.types import Array
 
 ENCODINGS = {"PLAIN", "RLE"}  # RLE is that of levels, which tell what is null

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tagsight.files import is_partial, replace_file
 from tagsight.index.manifest import REPAIR, Manifest, Part, model_file, photos_file, regions_file
 from tagsight.index.part_check import DamagedPartError, check_part, measure_file
 from tagsight.index.schema import IndexedPhoto, tabulate_photos, tabulate_regions
-from tagsight.stopping import check_stop
+from tagsight.runtime.interrupts import check_stop
+from tagsight.storage.files import is_partial, replace_file
 
 FULL = 131_072  # photos of a part that is not merged any more; every file costs a query a millisecond
 GROWTH = 4  # a part is merged with smaller ones, if together they have at least 1 / GROWTH of its photos

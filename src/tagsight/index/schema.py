@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tagsight.tasks.levels import LEVEL, to_levels, to_probabilities
-from tagsight.tasks.named import Named
+from tagsight.predict.levels import LEVEL, to_levels, to_probabilities
+from tagsight.predict.region_labels import RegionLabels
 from tagsight.types import Array, Ints
 
 COORDINATE = np.dtype("<i4")
@@ -42,7 +42,7 @@ class IndexedPhoto(NamedTuple):
     boxes: Array  # (R, 4)
     levels: Array  # (R, K) uint16
     labels: bytes  # PNG
-    named: Named
+    named: RegionLabels
 
 
 class Joined(NamedTuple):
@@ -52,15 +52,15 @@ class Joined(NamedTuple):
     starts: Ints  # (n + 1,) where each row's begin, and the end of the last
 
 
-def encode_named(named: Named) -> bytes:
+def encode_named(named: RegionLabels) -> bytes:
     """Labels beside the levels of their probabilities."""
     return np.stack([named.label.astype(LEVEL), to_levels(named.share)], axis=1).tobytes()
 
 
-def decode_named(content: bytes) -> Named:
+def decode_named(content: bytes) -> RegionLabels:
     """As `encode_named` took it."""
     label, level = np.frombuffer(content, LEVEL).reshape(-1, 2).T
-    return Named(label.astype(np.int64), to_probabilities(level))
+    return RegionLabels(label.astype(np.int64), to_probabilities(level))
 
 
 def name_top(factor: int) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from tagsight.index.query import Query
 from tagsight.index.schema import COORDINATE
 from tagsight.index.snapshot import Snapshot
-from tagsight.tasks.levels import LEVELS
+from tagsight.predict.levels import LEVELS
 from tagsight.types import Array, Floats, Ints
 
 PRESENT = 0.5  # an excluded word must be less probable than this in every region

@@ -23,7 +23,7 @@ from tagsight.index.deadline import hold_slot
 from tagsight.index.schema import COORDINATE
 from tagsight.index.search import Hit, Match, describe_photos, first_places, take_best
 from tagsight.index.snapshot import COLUMNS, Snapshot
-from tagsight.tasks.levels import LEVELS
+from tagsight.predict.levels import LEVELS
 from tagsight.types import Array, Floats, Ints
 
 

@@ -22,14 +22,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from tagsight.index.cached_values import CachedValues
 from tagsight.index.deadline import check_deadline, hold_slot
-from tagsight.index.kept import KeptValues
 from tagsight.index.manifest import Manifest, photos_file, regions_file
 from tagsight.index.part_check import check_parts
 from tagsight.index.row_groups import RowGroups
 from tagsight.index.schema import Joined, gather_rows, join_rows, name_levels, name_top
 from tagsight.index.words import Words
-from tagsight.tasks.levels import LEVEL
+from tagsight.predict.levels import LEVEL
 from tagsight.types import Array, Ints
 
 LEAST_MEMORY = 128 * 2**20  # bytes that DuckDB may use
@@ -85,9 +85,9 @@ class Snapshot:
         self._starts = np.concatenate([[0], np.cumsum(table["bytes"].to_numpy()[self._rows] // LEVEL.itemsize)])
         widest = int(np.diff(self._starts).max(initial=0)) * LEVEL.itemsize
         self._limit_memory(max(LEAST_MEMORY, READERS * n_threads * COLUMNS * (PAGE + PAGE_ROWS * widest)))
-        self._tops: KeptValues[Array] = KeptValues(TOPS_KEPT)
-        self._levels: KeptValues[Array] = KeptValues(LEVELS_KEPT)
-        self._read: KeptValues[Any] = KeptValues(READ_KEPT)
+        self._tops: CachedValues[Array] = CachedValues(TOPS_KEPT)
+        self._levels: CachedValues[Array] = CachedValues(LEVELS_KEPT)
+        self._read: CachedValues[Any] = CachedValues(READ_KEPT)
         self._asked: set[int] = set()  # factors asked for once since their levels were last kept
 
     def read_tops(self, factors: Sequence[int]) -> dict[int, Array]:

@@ -19,7 +19,7 @@ class PhotoSource(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-class SeenFile(NamedTuple):
+class FileStat(NamedTuple):
     """A photo's file when it was listed."""
 
     path: Path
@@ -52,12 +52,12 @@ def count_outside_links(source: PhotoSource) -> int:
     return sum(not Path(os.path.realpath(path)).is_relative_to(root) for path in source.photos)
 
 
-def see_files(source: PhotoSource) -> tuple[dict[str, SeenFile], list[Problem]]:
+def stat_files(source: PhotoSource) -> tuple[dict[str, FileStat], list[Problem]]:
     """Size and time of every photo by its path from the root, taken before its content is read.
 
     A photo that changes later than this has another time at the next build, which then annotates it again.
     """
-    seen: dict[str, SeenFile] = {}
+    seen: dict[str, FileStat] = {}
     problems: list[Problem] = []
     for path in source.photos:
         name = path.relative_to(source.root).as_posix()
@@ -71,5 +71,5 @@ def see_files(source: PhotoSource) -> tuple[dict[str, SeenFile], list[Problem]]:
         except OSError as error:
             problems.append(Problem(path, error.strerror or str(error)))
             continue
-        seen[name] = SeenFile(path, status.st_size, status.st_mtime_ns)
+        seen[name] = FileStat(path, status.st_size, status.st_mtime_ns)
     return seen, problems

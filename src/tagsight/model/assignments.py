@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.kernels import kernel
 from tagsight.model.fields import spatial_message
-from tagsight.numerics import log_add
+from tagsight.model.numerics import log_add
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Ints
 
 CERTAIN = 40.0  # |logit| beyond which nu is 0 or 1 to double precision
@@ -41,11 +41,11 @@ class Neighbours(NamedTuple):
     weight: Array
 
 
-class Crowd(NamedTuple):
+class CentredField(NamedTuple):
     """What a centred field takes from the logits of a photo's factors, in every region alike."""
 
-    toll: Array  # (K_i,) sum_l fare_kl n_l, kept up while nu moves; 0 where the field is not centred
-    fare: Array  # (K_i, K_i) rho M / N_i; (0, 0) where the field is not centred
+    offset: Array  # (K_i,) sum_l fare_kl n_l, kept up while nu moves; 0 where the field is not centred
+    pair_coupling: Array  # (K_i, K_i) rho M / N_i; (0, 0) where the field is not centred
 
 
 class Swept(NamedTuple):
@@ -61,7 +61,7 @@ def sweep_assignments(
     unary: Array,
     pull: Array,
     B: Array,
-    crowd: Crowd,
+    centred_field: CentredField,
     graph: Neighbours,
     coupling: float,
     n_exclusive: int,
@@ -93,7 +93,7 @@ def sweep_assignments(
                 spatial_message(by_region, graph.region[e0:e1], graph.weight[e0:e1], message[j])
         if n_exclusive > 0:
             for k in range(n_exclusive):
-                base = crowd.toll[k]
+                base = centred_field.offset[k]
                 for j in range(a, b):
                     unary[k, j] += pull[k, j] - base + strength * message[j, k]
             entropy += _share_regions(unary, a, b, n_exclusive, target)
@@ -108,11 +108,11 @@ def sweep_assignments(
                         nu[k, j] += delta[j]
                         by_region[j, k] = nu[k, j]
                     _push(B[k], delta, a, b, n_exclusive, pull)
-                    if len(crowd.fare):
-                        _raise_toll(crowd, k, delta, a, b)
+                    if len(centred_field.pair_coupling):
+                        _raise_offset(centred_field, k, delta, a, b)
         for k in range(n_exclusive, K):
             moved = one * 0
-            base = crowd.toll[k]
+            base = centred_field.offset[k]
             for j in range(a, b):
                 eta = unary[k, j] - base + pull[k, j] + strength * message[j, k]
                 unary[k, j] = eta
@@ -132,8 +132,8 @@ def sweep_assignments(
                     nu[k, j] += delta[j]
                     by_region[j, k] = nu[k, j]
                 _push(B[k], delta, a, b, k + 1 if last else 0, pull)
-                if len(crowd.fare):
-                    _raise_toll(crowd, k, delta, a, b)
+                if len(centred_field.pair_coupling):
+                    _raise_offset(centred_field, k, delta, a, b)
             if (k + 1) % ENTROPY_FLUSH == 0 or k == K - 1:
                 for j in range(a, b):
                     entropy += math.log(partition[j])
@@ -200,12 +200,12 @@ def _push(B_k: Array, delta: Array, a: int, b: int, first: int, pull: Array) -> 
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _raise_toll(crowd: Crowd, k: int, delta: Array, a: int, b: int) -> None:
+def _raise_offset(centred_field: CentredField, k: int, delta: Array, a: int, b: int) -> None:
     gained = delta[a] * 0
     for j in range(a, b):
         gained += delta[j]
-    for m in range(len(crowd.toll)):
-        crowd.toll[m] += crowd.fare[k, m] * gained
+    for m in range(len(centred_field.offset)):
+        centred_field.offset[m] += centred_field.pair_coupling[k, m] * gained
 
 
 @kernel()

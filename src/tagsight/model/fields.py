@@ -15,9 +15,9 @@ log-odds eta instead, which is unbounded and is not the mean-field message of it
 
 import numpy as np
 
-from tagsight.kernels import kernel
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Summary
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats, Ints
 
 

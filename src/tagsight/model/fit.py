@@ -89,7 +89,7 @@ class Position(NamedTuple):
         return FIRST < self.stage < LAST
 
 
-def tell_nobody(news: Sweep | Position) -> None:
+def ignore_progress(news: Sweep | Position) -> None:
     """For when no one asked to be told."""
 
 
@@ -98,8 +98,8 @@ class Loop(NamedTuple):
 
     max_sweeps: int
     tol: float
-    on_sweep: Callable[[Sweep], None] = tell_nobody
-    on_position: Callable[[Position], None] = tell_nobody
+    on_sweep: Callable[[Sweep], None] = ignore_progress
+    on_position: Callable[[Position], None] = ignore_progress
 
 
 def fit(

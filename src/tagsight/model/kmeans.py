@@ -5,7 +5,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from tagsight.blas import one_blas_thread
+from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.kernels import kernel
 from tagsight.model.settings import StickPlan
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats, Ints
 
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from tagsight.blas import one_blas_thread
 from tagsight.model.layout import Layout, Shard, sum_squares
 from tagsight.model.noise import weight_by_shape
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Local, Summary, accumulate, empty_summary
 from tagsight.model.visit import Potentials, Visit, visit_photos
+from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats
 
 BLOCK = 64  # photos; fixed, so that sums do not depend on how many threads run the blocks

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.kernels import kernel
 from tagsight.model.settings import StickPlan
 from tagsight.model.sticks import expect_logs, refine_tau, stick_bound, stick_entropy
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Floats, Ints
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.kernels import kernel
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats, Ints
 
 CHUNK = 4096  # rows

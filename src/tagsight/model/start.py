@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import expit
 
-from tagsight.kernels import kernel
 from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step, mean_square
 from tagsight.model.kmeans import find_centres
 from tagsight.model.layout import Layout, Shard
@@ -19,6 +18,7 @@ from tagsight.model.sampling import Sample, draw_rows, hash_rows, merge_samples,
 from tagsight.model.settings import Factors, Settings, StickPlan, plan_sticks
 from tagsight.model.state import Appearance, Globals, Local, Scales, Summary
 from tagsight.model.visit import count_exclusive, locate, sum_rows
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats
 
 KMEANS_SAMPLE = 8_000  # regions

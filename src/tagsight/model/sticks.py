@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
-from tagsight.kernels import kernel
-from tagsight.numerics import digamma, log_add, log_beta
+from tagsight.model.numerics import digamma, log_add, log_beta
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Floats
 
 UPDATES = 3  # of tau for one of nu: they are cheap, and weights that lag behind slow everything down

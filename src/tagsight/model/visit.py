@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.kernels import kernel
-from tagsight.model.assignments import Crowd, Neighbours, Swept, assign_entropy, sweep_assignments
+from tagsight.model.assignments import CentredField, Neighbours, Swept, assign_entropy, sweep_assignments
 from tagsight.model.fields import spatial_agreement
 from tagsight.model.layout import Layout
 from tagsight.model.photo_sticks import add_stick_terms, prior_logits, update_photo_sticks
 from tagsight.model.settings import StickPlan
 from tagsight.model.state import Local, Summary
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats, Ints
 
 
@@ -132,7 +132,7 @@ def _visit_photo(
         likelihood = _log_likelihood(x, place, factor, work.mean[: len(factor)], potentials)
         B = _gather_pairs(potentials.B, factor)
         pull = np.dot(B, nu)
-        crowd = _photo_crowd(potentials.R, factor, nu)
+        centred_field = _photo_centred_field(potentials.R, factor, nu)
         unary = np.empty_like(likelihood)
         logits = np.empty(len(factor))
         swept = Swept(0.0, 0.0)
@@ -140,7 +140,7 @@ def _visit_photo(
             prior_logits(order, tau, where, plan, len(potentials.alpha), logits)
             _add_columns(likelihood, logits, unary)
             last = p == visit.passes - 1
-            swept = sweep_assignments(nu, unary, pull, B, crowd, graph, potentials.coupling, n_exclusive, last)
+            swept = sweep_assignments(nu, unary, pull, B, centred_field, graph, potentials.coupling, n_exclusive, last)
             sum_rows(nu, present)
             update_photo_sticks(order, tau, where, present, n_regions, potentials.alpha, plan)
             if swept.change <= visit.tol:
@@ -190,14 +190,14 @@ def _photo_graph(layout: Layout, i: int, nu: Array) -> Neighbours:
 
 
 @kernel()
-def _photo_crowd(R: Array, factor: Ints, nu: Array) -> Crowd:
+def _photo_centred_field(R: Array, factor: Ints, nu: Array) -> CentredField:
     if len(R) == 0:
-        return Crowd(np.zeros(len(factor), nu.dtype), R)
+        return CentredField(np.zeros(len(factor), nu.dtype), R)
     n_regions = nu.dtype.type(max(nu.shape[1], 1))
-    fare = _gather_pairs(R, factor) / n_regions
+    pair_coupling = _gather_pairs(R, factor) / n_regions
     present = np.empty(len(factor))
     sum_rows(nu, present)
-    return Crowd(np.dot(fare, present.astype(nu.dtype)), fare)
+    return CentredField(np.dot(pair_coupling, present.astype(nu.dtype)), pair_coupling)
 
 
 @kernel()

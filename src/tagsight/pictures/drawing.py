@@ -3,15 +3,15 @@
 from typing import NamedTuple
 
 from tagsight.pictures.outlines import Ring, draw_path, outline_mask, outline_regions
+from tagsight.predict.annotate import N_OBJECTS
+from tagsight.predict.regions import PhotoRegions, RegionDetails, describe_regions, list_objects
 from tagsight.regions import paint_regions
-from tagsight.tasks.annotate import N_OBJECTS
-from tagsight.tasks.regions import PhotoRegions, SeenRegion, describe_regions, list_objects
 
 
 class DrawnRegion(NamedTuple):
     """A region in words and as a shape."""
 
-    seen: SeenRegion
+    seen: RegionDetails
     rings: list[Ring]
 
     @property

@@ -4,14 +4,14 @@ from base64 import b64encode
 
 from jinja2 import Environment, PackageLoader
 
-from tagsight.tasks.factors import Factor
-from tagsight.trained import TrainedModel
+from tagsight.predict.factors import Factor
+from tagsight.predict.trained_model import TrainedModel
 
 
 def render_factors(model: TrainedModel, factors: list[Factor]) -> str:
     """HTML that stands alone: pictures are inside, names are escaped."""
     template = open_templates().get_template("factors.html")
-    pictures = [[inline_jpeg(exemplar.jpeg) for exemplar in row] for row in model.exemplars]
+    pictures = [[inline_jpeg(example_crop.jpeg) for example_crop in row] for row in model.example_crops]
     return template.render(factors=list(zip(factors, pictures, strict=True)), n_photos=model.training.n_photos)
 
 

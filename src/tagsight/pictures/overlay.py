@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from tagsight.data.photo import read_photo
-from tagsight.data.synthetic.palette import make_voc_palette
+from tagsight.pictures.palette import make_voc_palette
 from tagsight.regions import resize_map
 from tagsight.types import Array
 

@@ -2,9 +2,9 @@
 
 from io import BytesIO
 
+import numpy as np
 from PIL import Image
 
-from tagsight.data.synthetic.palette import make_voc_palette
 from tagsight.types import Array
 
 LARGEST = 254  # 255 is VOC's void
@@ -17,3 +17,13 @@ def encode_palette(mask: Array) -> bytes:
     stream = BytesIO()
     image.save(stream, "PNG")
     return stream.getvalue()
+
+
+def make_voc_palette(n_colours: int = 256) -> Array:
+    """(n_colours, 3) uint8: the colours of PASCAL VOC's masks, 0 black; bits of the id spread over channels."""
+    ids = np.arange(n_colours)
+    palette = np.zeros((n_colours, 3), np.uint8)
+    for shift in range(8):
+        for channel in range(3):
+            palette[:, channel] |= ((ids >> (3 * shift + channel) & 1) << (7 - shift)).astype(np.uint8)
+    return palette

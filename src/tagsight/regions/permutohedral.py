@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagsight.errors import InputError
-from tagsight.kernels import kernel
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Array
 
 BITS = 12  # of a packed lattice coordinate

@@ -17,7 +17,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from tagsight.errors import InputError
-from tagsight.files import append_line, is_partial, read_bytes, write_atomically
+from tagsight.storage.files import append_line, is_partial, read_bytes, write_atomically
 
 MARKER = ".tagsight.json"
 RECORD = ".tagsight-files.jsonl"

@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from tagsight.errors import InputError
-from tagsight.files import write_atomically
+from tagsight.storage.files import write_atomically
 from tagsight.types import Array
 
 ENTRY = "tagsight"  # of the metadata

@@ -8,7 +8,7 @@ from tagsight.index import Hit
 from tagsight.index.lookup import ListedPhoto, StoredPhoto
 from tagsight.index.names import LONGEST
 from tagsight.pictures.drawing import DrawnPhoto, draw_photo
-from tagsight.tasks.factors import Factor
+from tagsight.predict.factors import Factor
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Box = Annotated[list[int], Field(min_length=4, max_length=4, description="x0, y0, x1, y1; the end is exclusive")]
@@ -50,7 +50,7 @@ class Words(BaseModel):
     discovered: list[Discovered]
 
 
-class MatchAnswer(BaseModel):
+class MatchResponse(BaseModel):
     """Where one thing of a query is."""
 
     factors: list[str]
@@ -59,33 +59,33 @@ class MatchAnswer(BaseModel):
     box: Box
 
 
-class HitAnswer(BaseModel):
+class HitResponse(BaseModel):
     """A photo that fits a query."""
 
     photo: int
     path: str
     size: Size
     score: Probability
-    matches: list[MatchAnswer]
+    matches: list[MatchResponse]
 
 
-class SearchAnswer(BaseModel):
+class SearchResponse(BaseModel):
     """Photos that fit a query, best first."""
 
     query: str
     threshold: Probability
     total: Annotated[int, Field(ge=0, description="photos that score at least the threshold")]
-    hits: list[HitAnswer]
+    hits: list[HitResponse]
     next: Annotated[int | None, Field(description="the start of what follows; none at the end")]
 
 
-class LikeAnswer(BaseModel):
+class SimilarResponse(BaseModel):
     """Photos like another, most alike first."""
 
-    hits: list[HitAnswer]
+    hits: list[HitResponse]
 
 
-class ListedAnswer(BaseModel):
+class ListedPhotoResponse(BaseModel):
     """A photo by number."""
 
     photo: int
@@ -93,14 +93,14 @@ class ListedAnswer(BaseModel):
     size: Size
 
 
-class PhotosAnswer(BaseModel):
+class PhotosResponse(BaseModel):
     """Photos in order of their numbers."""
 
-    photos: list[ListedAnswer]
+    photos: list[ListedPhotoResponse]
     next: Annotated[int | None, Field(description="the start of what follows; none at the end")]
 
 
-class RegionAnswer(BaseModel):
+class RegionResponse(BaseModel):
     """One region of a photo."""
 
     region: int
@@ -112,7 +112,7 @@ class RegionAnswer(BaseModel):
     outline: Annotated[list[list[list[float]]], Field(description="rings of x, y; even-odd")]
 
 
-class ObjectAnswer(BaseModel):
+class ObjectResponse(BaseModel):
     """An object of a photo, and the region where it is clearest."""
 
     name: str
@@ -120,15 +120,15 @@ class ObjectAnswer(BaseModel):
     region: int
 
 
-class LookAnswer(BaseModel):
+class PredictionResponse(BaseModel):
     """What is in a photo."""
 
     size: Size
-    objects: Annotated[list[ObjectAnswer], Field(description="those that 'tagsight annotate' lists, in its order")]
-    regions: list[RegionAnswer]
+    objects: Annotated[list[ObjectResponse], Field(description="those that 'tagsight annotate' lists, in its order")]
+    regions: list[RegionResponse]
 
 
-class PhotoAnswer(LookAnswer):
+class PhotoResponse(PredictionResponse):
     """What is in a photo of the index."""
 
     photo: int
@@ -142,7 +142,7 @@ class Companion(BaseModel):
     correlation: float
 
 
-class FactorAnswer(BaseModel):
+class FactorResponse(BaseModel):
     """A learned or discovered factor."""
 
     factor: str
@@ -150,7 +150,7 @@ class FactorAnswer(BaseModel):
     kind: Annotated[str, Field(description="object, attribute or free")]
     share: Annotated[float, Field(description="of the training regions in which it is on")]
     goes_with: list[Companion]
-    exemplars: list[str]
+    example_crops: list[str]
 
 
 class NameRequest(BaseModel):
@@ -159,36 +159,36 @@ class NameRequest(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=4 * LONGEST)]
 
 
-def tell_hit(hit: Hit) -> HitAnswer:
+def to_hit(hit: Hit) -> HitResponse:
     """A hit for programs."""
-    return HitAnswer.model_validate(hit.to_json())
+    return HitResponse.model_validate(hit.to_json())
 
 
-def tell_listed(photo: ListedPhoto) -> ListedAnswer:
+def to_listed_photo(photo: ListedPhoto) -> ListedPhotoResponse:
     """A photo of a list for programs."""
-    return ListedAnswer.model_validate(photo._asdict())
+    return ListedPhotoResponse.model_validate(photo._asdict())
 
 
-def tell_look(drawn: DrawnPhoto) -> LookAnswer:
+def to_prediction(drawn: DrawnPhoto) -> PredictionResponse:
     """A photo's regions for programs."""
     regions = [{**region.seen.to_json(), "outline": region.rings} for region in drawn.regions]
     objects = [{"name": one.name, "score": one.score, "region": one.region} for one in drawn.objects]
-    return LookAnswer.model_validate({"size": drawn.size, "objects": objects, "regions": regions})
+    return PredictionResponse.model_validate({"size": drawn.size, "objects": objects, "regions": regions})
 
 
-def tell_photo(stored: StoredPhoto, n_objects: int) -> PhotoAnswer:
+def to_photo(stored: StoredPhoto, n_objects: int) -> PhotoResponse:
     """A photo of the index for programs."""
-    look = tell_look(draw_photo(stored.regions, n_objects))
-    return PhotoAnswer(photo=stored.photo, path=stored.path, **dict(look))
+    look = to_prediction(draw_photo(stored.regions, n_objects))
+    return PhotoResponse(photo=stored.photo, path=stored.path, **dict(look))
 
 
-def tell_factor(column: int, factor: Factor, name: str | None, n_exemplars: int) -> FactorAnswer:
+def to_factor(column: int, factor: Factor, name: str | None, n_exemplars: int) -> FactorResponse:
     """A factor for programs."""
-    return FactorAnswer.model_validate(
+    return FactorResponse.model_validate(
         {
             **factor.to_json(),
             "factor": factor.name,
             "name": name,
-            "exemplars": [f"/api/factors/{column}/exemplars/{i}.jpg" for i in range(n_exemplars)],
+            "example_crops": [f"/api/factors/{column}/example_crops/{i}.jpg" for i in range(n_exemplars)],
         }
     )

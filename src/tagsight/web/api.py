@@ -10,8 +10,8 @@ from tagsight.index.query import LONGEST_QUERY
 from tagsight.pictures.drawing import draw_photo
 from tagsight.pictures.outlines import draw_svg, outline_mask
 from tagsight.pictures.palette import LARGEST, encode_palette
-from tagsight.tasks.annotate import N_OBJECTS
-from tagsight.tasks.regions import PhotoRegions, paint_objects
+from tagsight.predict.annotate import N_OBJECTS
+from tagsight.predict.regions import PhotoRegions, paint_objects
 from tagsight.web import answers
 from tagsight.web.photofiles import NotServedError, locate_photo
 from tagsight.web.site import COUNT, MOST_PHOTOS, THRESHOLD, Site, list_shown
@@ -83,31 +83,31 @@ def make_api(site: Site) -> APIRouter:
         threshold: Threshold = THRESHOLD,
         start: Start = 0,
         count: Count = COUNT,
-    ) -> answers.SearchAnswer:
+    ) -> answers.SearchResponse:
         """Photos that fit a query and score at least the threshold, best first."""
         hits, following = take_page(index.find(q, top=count + 1, threshold=threshold, start=start), start, count)
-        told = [answers.tell_hit(hit) for hit in hits]
+        told = [answers.to_hit(hit) for hit in hits]
         total = index.count(q, threshold=threshold)
-        return answers.SearchAnswer(query=q, threshold=threshold, total=total, hits=told, next=following)
+        return answers.SearchResponse(query=q, threshold=threshold, total=total, hits=told, next=following)
 
     @router.get("/photos", responses=BAD)
-    def list_photos(start: Start = 0, count: Count = COUNT) -> answers.PhotosAnswer:
+    def list_photos(start: Start = 0, count: Count = COUNT) -> answers.PhotosResponse:
         """The photos of the index."""
         photos, following = take_page(index.list_photos(start=start, n=count + 1), start, count)
-        return answers.PhotosAnswer(photos=[answers.tell_listed(photo) for photo in photos], next=following)
+        return answers.PhotosResponse(photos=[answers.to_listed_photo(photo) for photo in photos], next=following)
 
     @router.get("/photos/{photo}", responses=NO_PHOTO)
-    def describe_photo(photo: PhotoNumber, objects: ObjectCount = N_OBJECTS) -> answers.PhotoAnswer:
+    def extract_photo(photo: PhotoNumber, objects: ObjectCount = N_OBJECTS) -> answers.PhotoResponse:
         """The objects of a photo as `tagsight annotate` lists them, and what is in each region."""
-        return answers.tell_photo(index.look_up(photo), objects)
+        return answers.to_photo(index.look_up(photo), objects)
 
     @router.get("/photos/{photo}/like", responses=NO_PHOTO)
     def find_like(
         photo: PhotoNumber, region: Annotated[int | None, Query(ge=0, le=MOST_PHOTOS)] = None, count: Count = COUNT
-    ) -> answers.LikeAnswer:
+    ) -> answers.SimilarResponse:
         """The photos most like a photo, or those with a region most like one of its regions."""
         hits = index.like(photo, region, top=count)
-        return answers.LikeAnswer(hits=[answers.tell_hit(hit) for hit in hits])
+        return answers.SimilarResponse(hits=[answers.to_hit(hit) for hit in hits])
 
     @router.get("/photos/{photo}/picture.jpg", response_class=Jpeg, responses={304: {}, **NO_PHOTO})
     def show_photo(photo: PhotoNumber, side: Literal["480", "1600"] = "480", if_none_match: IfNoneMatch = None) -> Jpeg:
@@ -134,22 +134,22 @@ def make_api(site: Site) -> APIRouter:
         return Png(draw_mask(index.look_up(photo).regions, threshold), headers=attach(f"photo-{photo}.png"))
 
     @router.get("/factors", responses=BAD)
-    def list_factors() -> list[answers.FactorAnswer]:
+    def list_factors() -> list[answers.FactorResponse]:
         """Every learned and discovered factor."""
         return [
-            answers.tell_factor(shown.column, shown.factor, shown.name, len(shown.exemplars))
+            answers.to_factor(shown.column, shown.factor, shown.name, len(shown.example_crops))
             for shown in list_shown(site)
         ]
 
-    @router.get("/factors/{column}/exemplars/{number}.jpg", response_class=Jpeg, responses=NO_PHOTO)
+    @router.get("/factors/{column}/example_crops/{number}.jpg", response_class=Jpeg, responses=NO_PHOTO)
     def show_exemplar(
         column: Annotated[int, Path(ge=0, le=MOST_PHOTOS)], number: Annotated[int, Path(ge=0, le=MOST_PHOTOS)]
     ) -> Jpeg:
         """A training region in which a factor is strongly on."""
-        exemplars = index.model.exemplars
-        if column >= len(exemplars) or number >= len(exemplars[column]):
+        example_crops = index.model.example_crops
+        if column >= len(example_crops) or number >= len(example_crops[column]):
             raise NotServedError(f"factor {column} has no exemplar {number}")
-        return Jpeg(exemplars[column][number].jpeg)
+        return Jpeg(example_crops[column][number].jpeg)
 
     @router.put("/factors/{factor}/name", responses=BODY_ERRORS)
     def name_factor(factor: str, wanted: answers.NameRequest) -> answers.Discovered:
@@ -163,9 +163,9 @@ def make_api(site: Site) -> APIRouter:
         return answers.Discovered(factor=factor, name=None)
 
     @router.post("/annotate", responses=UPLOAD, openapi_extra=BODY)
-    async def annotate(request: Request, objects: ObjectCount = N_OBJECTS) -> answers.LookAnswer:
+    async def annotate(request: Request, objects: ObjectCount = N_OBJECTS) -> answers.PredictionResponse:
         """What is in a photo that is sent, as for a photo of the index; it is not kept."""
-        return await site.annotator.take(request, lambda regions: answers.tell_look(draw_photo(regions, objects)))
+        return await site.annotator.take(request, lambda regions: answers.to_prediction(draw_photo(regions, objects)))
 
     @router.post("/annotate/mask.png", response_class=Png, responses=UPLOAD, openapi_extra=BODY)
     async def annotate_mask(request: Request) -> Png:

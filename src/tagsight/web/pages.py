@@ -17,7 +17,7 @@ from tagsight.index.names import LONGEST
 from tagsight.index.query import LONGEST_QUERY
 from tagsight.pictures.drawing import DrawnPhoto, draw_photo
 from tagsight.pictures.outlines import draw_path, outline_mask
-from tagsight.tasks.annotate import N_OBJECTS
+from tagsight.predict.annotate import N_OBJECTS
 from tagsight.web.api import ObjectCount, PhotoNumber, Start, Threshold, take_page
 from tagsight.web.site import COUNT, THRESHOLD, Site, list_shown
 from tagsight.web.uploads import LARGEST, MOST_PIXELS

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tagsight.errors import InputError
 from tagsight.index import Index
-from tagsight.stopping import STOP, check_stop
+from tagsight.runtime.interrupts import STOP, check_stop
 from tagsight.web.app import make_app
 from tagsight.web.guard import LOOPBACK_NAMES, SLOWEST_BODY
 
@@ -99,7 +99,7 @@ def serve_in_thread(index: Index, *, host: str = "127.0.0.1", token: str | None 
 
 
 class Server(uvicorn.Server):
-    """A server that ends after a signal; those that `tagsight.stopping` handles are left to it."""
+    """A server that ends after a signal; those that `tagsight.runtime.interrupts` handles are left to it."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

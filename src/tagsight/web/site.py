@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tagsight.index import Index
-from tagsight.tasks.factors import Factor, list_factors
-from tagsight.trained import Exemplar
+from tagsight.predict.factors import Factor, list_factors
+from tagsight.predict.trained_model import ExampleCrop
 from tagsight.web.photofiles import Pictures
 from tagsight.web.uploads import Annotator
 
@@ -29,7 +29,7 @@ class ShownFactor(NamedTuple):
     column: int
     factor: Factor
     name: str | None  # given to a discovered one
-    exemplars: tuple[Exemplar, ...]
+    example_crops: tuple[ExampleCrop, ...]
 
 
 def list_shown(site: Site) -> list[ShownFactor]:
@@ -37,6 +37,6 @@ def list_shown(site: Site) -> list[ShownFactor]:
     model, names = site.index.model, site.index.names
     factors = list_factors(model)
     return [
-        ShownFactor(column, factor, names.get(factor.name), exemplars)
-        for column, (factor, exemplars) in enumerate(zip(factors, model.exemplars, strict=True))
+        ShownFactor(column, factor, names.get(factor.name), example_crops)
+        for column, (factor, example_crops) in enumerate(zip(factors, model.example_crops, strict=True))
     ]

@@ -13,8 +13,8 @@ from starlette.requests import ClientDisconnect
 
 from tagsight.data.photo import decode_photo
 from tagsight.index import Index
-from tagsight.tasks.annotate import scale_boxes
-from tagsight.tasks.regions import PhotoRegions
+from tagsight.predict.annotate import scale_boxes
+from tagsight.predict.regions import PhotoRegions
 
 T = TypeVar("T")
 LARGEST = 32 * 1024 * 1024  # bytes of a photo
@@ -35,16 +35,16 @@ class Annotator:
         """What `answer` makes of the photo in the request's body."""
         with self._admit():
             content = await receive(request)
-            work = asyncio.get_running_loop().run_in_executor(self._worker, lambda: answer(self.look(content)))
+            work = asyncio.get_running_loop().run_in_executor(self._worker, lambda: answer(self.predict(content)))
             try:
                 return await asyncio.wait_for(work, SLOWEST_LOOK)
             except TimeoutError as late:
                 raise busy("the machine is too busy to look at the photo; try again later") from late
 
-    def look(self, content: bytes) -> PhotoRegions:
+    def predict(self, content: bytes) -> PhotoRegions:
         """Cut, describe and look at a photo."""
         photo = decode_photo(content, "the photo sent", max_pixels=MOST_PIXELS)
-        described, probabilities, named = self._index.look_at_pixels(photo)
+        described, probabilities, named = self._index.predict_pixels(photo)
         boxes = np.array(scale_boxes(described))
         return PhotoRegions(described.size, described.labels, boxes, probabilities, named, self._index.factor_names)
 

@@ -54,10 +54,10 @@ def read(path: Path, options: Options) -> Table:
 
 
 def _make_row(record: Record) -> Row:
-    return Row(read_image(record, "file_name"), _read_objects(record), read_tags(record, "attributes"), record.where)
+    return Row(read_image(record, "file_name"), _fit_objects(record), read_tags(record, "attributes"), record.where)
 
 
-def _read_objects(record: Record) -> tuple[str, ...]:
+def _fit_objects(record: Record) -> tuple[str, ...]:
     value: Any = record.values.get("objects")
     if not is_object(value):
         return read_tags(record, "objects")

@@ -9,12 +9,12 @@ import torch
 from tagsight.engine.cuda.local_step import local_step
 from tagsight.engine.cuda.recorded_step import RecordedStep
 from tagsight.engine.cuda.resident import Posterior, download_posterior, upload_photos, upload_posterior
+from tagsight.engine.local_file import SavedPosterior, save_posterior
 from tagsight.engine.residuals import sample_residuals
 from tagsight.model.layout import Shard
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Local, Summary
-from tagsight.storage.local_file import KeptPosterior, save_posterior
 
 
 class CudaBatch:
@@ -68,7 +68,7 @@ class CudaBatch:
 
     def save(self, folder: Path, *, remembered: bool) -> None:
         """Write the local posterior, and the one `restore` goes back to if it is needed."""
-        save_posterior(KeptPosterior(self.local, self._download(self._before) if remembered else None), folder)
+        save_posterior(SavedPosterior(self.local, self._download(self._before) if remembered else None), folder)
 
     def _download(self, posterior: Posterior) -> Local:
         return download_posterior(posterior, self._start, self.shard.layout, self._plan)

@@ -26,7 +26,7 @@ from tagsight.types import Array, Floats
 FACTORS, REGIONS = 8, 32  # of a tile: what one warp holds in registers
 
 
-class Globe(NamedTuple):
+class DevicePotentials(NamedTuple):
     """The globals on the GPU; see `model.visit.Potentials`."""
 
     weighted_mean: Tensor  # (PARTS, K, D), of the features' type
@@ -64,39 +64,46 @@ def local_step(
 
     `log_odds`, laid out like `posterior.assign`, is filled with the logits of nu, which say more than a nu of 1.
     """
-    globe = put_globals(state, settings, photos.features)
-    total = visit_all(photos, posterior, globe, passes, log_odds)
+    potentials = upload_globals(state, settings, photos.features)
+    total = visit_all(photos, posterior, potentials, passes, log_odds)
     return make_summary(fetch(join(total), total), photos, settings)
 
 
 def visit_all(
-    photos: Photos, posterior: Posterior, globe: Globe, passes: int, log_odds: Tensor | None = None
+    photos: Photos, posterior: Posterior, potentials: DevicePotentials, passes: int, log_odds: Tensor | None = None
 ) -> Totals:
     """All of `local_step` that the GPU does."""
     return reduce(
-        _accumulate, (_visit_chunk(chunk, photos, posterior, globe, passes, log_odds) for chunk in photos.chunks)
+        _accumulate, (_visit_chunk(chunk, photos, posterior, potentials, passes, log_odds) for chunk in photos.chunks)
     )
 
 
 def _visit_chunk(
-    chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, passes: int, log_odds: Tensor | None
+    chunk: Chunk,
+    photos: Photos,
+    posterior: Posterior,
+    potentials: DevicePotentials,
+    passes: int,
+    log_odds: Tensor | None,
 ) -> Totals:
-    dense = photos.features.new_zeros((len(globe.weighted_mean), len(globe.bias), chunk.n_columns))
+    dense = photos.features.new_zeros((len(potentials.weighted_mean), len(potentials.bias), chunk.n_columns))
     if passes > 0:
-        projection = project(globe.weighted_mean, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_slots])
+        projection = project(
+            potentials.weighted_mean, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_slots]
+        )
         for before in range(passes):
             if before > 0:
-                count, _ = count_chunk(chunk, photos, posterior, globe, dense)
-                settle_chunk(chunk, photos, posterior, globe, count, update=True)
-            sweep_chunk(chunk, photos, posterior, globe, projection, log_odds)
-    count, assign = count_chunk(chunk, photos, posterior, globe, dense)
-    sticks = settle_chunk(chunk, photos, posterior, globe, count, update=passes > 0)
+                count, _ = count_chunk(chunk, photos, posterior, potentials, dense)
+                settle_chunk(chunk, photos, posterior, potentials, count, update=True)
+            sweep_chunk(chunk, photos, posterior, potentials, projection, log_odds)
+    count, assign = count_chunk(chunk, photos, posterior, potentials, dense)
+    sticks = settle_chunk(chunk, photos, posterior, potentials, count, update=passes > 0)
     pair, cross = sum_products(
         dense, photos.features[chunk.first_slot : chunk.first_slot + chunk.n_columns], photos.block
     )
     starts = photos.slot_start[chunk.first_photo : chunk.first_photo + chunk.n_photos + 1]
     present = count.clamp_(min=0.0).sum(dim=0)
-    if globe.exclusive:
+    if potentials.exclusive:
         pair *= 1 - photos.exclusive[:, None] * photos.exclusive  # two exclusive factors are never on together
     pair.diagonal().copy_(present)
     photo_pair = (count / starts.diff().clamp(min=1)[:, None]).T @ count
@@ -107,14 +114,14 @@ def sweep_chunk(
     chunk: Chunk,
     photos: Photos,
     posterior: Posterior,
-    globe: Globe,
+    potentials: DevicePotentials,
     projection: Tensor,
     log_odds: Tensor | None = None,
 ) -> None:
     """Update every nu of the chunk's photos once, given the parts (PARTS, K, slots) of their phi X^T."""
-    K = len(globe.bias)
+    K = len(potentials.bias)
     logits = torch.empty((chunk.n_photos, K), dtype=torch.float32, device=projection.device)
-    mass = torch.empty_like(logits) if globe.centred else logits
+    mass = torch.empty_like(logits) if potentials.centred else logits
     _launch(
         prior_logits,
         chunk.n_photos,
@@ -137,9 +144,9 @@ def sweep_chunk(
         mass,
         projection,
         logits,
-        globe.bias,
-        globe.B,
-        globe.R,
+        potentials.bias,
+        potentials.B,
+        potentials.R,
         photos.exclusive,
         photos.factor_start,
         photos.factor,
@@ -150,17 +157,17 @@ def sweep_chunk(
         photos.neighbour_start,
         photos.neighbour,
         photos.weight,
-        globe.precision,
-        globe.coupling,
+        potentials.precision,
+        potentials.coupling,
         chunk.first_photo,
         chunk.first_slot,
         chunk.n_slots,
         K,
-        COUPLED=globe.coupling != 0.0,
-        CENTRED=globe.centred,
-        EXCLUSIVE=globe.exclusive,
+        COUPLED=potentials.coupling != 0.0,
+        CENTRED=potentials.centred,
+        EXCLUSIVE=potentials.exclusive,
         KEEP_ODDS=log_odds is not None,
-        PARTS=len(globe.weighted_mean),
+        PARTS=len(potentials.weighted_mean),
         FACTORS=FACTORS,
         REGIONS=REGIONS,
         num_warps=1,
@@ -168,10 +175,10 @@ def sweep_chunk(
 
 
 def count_chunk(
-    chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, dense: Tensor
+    chunk: Chunk, photos: Photos, posterior: Posterior, potentials: DevicePotentials, dense: Tensor
 ) -> tuple[Tensor, Tensor]:
     """n_k (photos, K), -1 where forbidden, and each photo's entropy and agreement; fills `dense`, the parts of nu^T."""
-    K, device = len(globe.bias), dense.device
+    K, device = len(potentials.bias), dense.device
     count = torch.full((chunk.n_photos, K), -1.0, dtype=torch.float64, device=device)
     terms = torch.empty((chunk.n_photos, 2), dtype=torch.float32, device=device)
     _launch(
@@ -193,9 +200,9 @@ def count_chunk(
         chunk.first_slot,
         chunk.n_columns,
         K,
-        COUPLED=globe.coupling != 0.0,
-        EXCLUSIVE=globe.exclusive,
-        PARTS=len(globe.weighted_mean),
+        COUPLED=potentials.coupling != 0.0,
+        EXCLUSIVE=potentials.exclusive,
+        PARTS=len(potentials.weighted_mean),
         FACTORS=FACTORS,
         REGIONS=REGIONS,
         num_warps=1,
@@ -204,10 +211,10 @@ def count_chunk(
 
 
 def settle_chunk(
-    chunk: Chunk, photos: Photos, posterior: Posterior, globe: Globe, count: Tensor, *, update: bool
+    chunk: Chunk, photos: Photos, posterior: Posterior, potentials: DevicePotentials, count: Tensor, *, update: bool
 ) -> Tensor:
     """Each photo's stick terms (photos, 2 + S), after an update of its sticks if wanted."""
-    S = len(globe.alpha)
+    S = len(potentials.alpha)
     terms = torch.empty((chunk.n_photos, 2 + S), dtype=torch.float64, device=count.device)
     _launch(
         settle_sticks,
@@ -221,11 +228,11 @@ def settle_chunk(
         photos.sequence,
         photos.slot_start,
         count,
-        globe.alpha,
+        potentials.alpha,
         chunk.first_photo,
-        len(globe.bias),
+        len(potentials.bias),
         UPDATE=update,
-        RANKED=globe.ranked,
+        RANKED=potentials.ranked,
         SEQUENCES=S,
         PLACES=_places(photos),
         num_warps=_stick_warps(photos),
@@ -245,7 +252,7 @@ def _stick_warps(photos: Photos) -> int:
     return max(1, _places(photos) // 64)  # two places a lane fit in its registers, four do not
 
 
-def put_globals(state: Globals, settings: Settings, like: Tensor) -> Globe:
+def upload_globals(state: Globals, settings: Settings, like: Tensor) -> DevicePotentials:
     """The globals where the features `like` are, and at their precision."""
     values = list_globals(state)
     flat = pack(values, like.device).to(like.device, non_blocking=True)
@@ -259,7 +266,7 @@ def list_globals(state: Globals) -> list[Floats]:
     return [*values, weight_by_shape(mean, state.inverse_shape)] if state.inverse_shape.size else values
 
 
-def express_globals(values: Sequence[Tensor], settings: Settings, dtype: torch.dtype) -> Globe:
+def express_globals(values: Sequence[Tensor], settings: Settings, dtype: torch.dtype) -> DevicePotentials:
     """The globals as a step uses them; nothing in it waits for the GPU."""
     mean, var, M, alpha, precision, *rest = values
     weighted = rest[0] if rest else mean
@@ -270,7 +277,7 @@ def express_globals(values: Sequence[Tensor], settings: Settings, dtype: torch.d
         objects, free = slice(settings.factors.objects), slice(settings.factors.tagged, None)
         for rows, columns in product((objects, free), repeat=2):
             B[rows, columns] = 0.0
-    return Globe(
+    return DevicePotentials(
         weighted_mean=split_parts(weighted.float(), dtype),
         bias=(-0.5 * precision * (mean.shape[1] * var + G.diagonal())).float(),
         B=B.fill_diagonal_(0.0).float(),

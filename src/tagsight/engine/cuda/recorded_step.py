@@ -56,8 +56,8 @@ class RecordedStep:
         graph = torch.cuda.CUDAGraph()
         shared = next((other.pool() for other in _recorded), None)
         with torch.cuda.graph(graph, pool=shared, capture_error_mode="thread_local"):
-            globe = express_globals(cut(inputs, values), settings, photos.features.dtype)
-            total = visit_all(photos, self._posterior, globe, settings.passes)
+            potentials = express_globals(cut(inputs, values), settings, photos.features.dtype)
+            total = visit_all(photos, self._posterior, potentials, settings.passes)
             outputs = join(total)
         _recorded.add(graph)
         return _Recording(graph, inputs, total, outputs)

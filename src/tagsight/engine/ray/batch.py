@@ -13,19 +13,19 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from tagsight.engine.local_file import place_now
 from tagsight.engine.parts import cut_local, cut_shard
 from tagsight.engine.ray.cluster import count_processors, fetch, join_cluster
 from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, own_arrays, prepare_worker
 from tagsight.errors import InputError
-from tagsight.files import locate_cache
-from tagsight.locks import hold_lock
 from tagsight.model.layout import Shard
 from tagsight.model.local_step import BLOCK
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary, join_locals
-from tagsight.stopping import POLL, check_stop
-from tagsight.storage.local_file import place_now
+from tagsight.runtime.interrupts import POLL, check_stop
+from tagsight.storage.files import locate_cache
+from tagsight.storage.locks import hold_lock
 
 PATIENCE = 120  # seconds in which processors of the cluster must come free
 _NAME = re.compile(r"[0-9a-f]{16}")  # of a folder that `batches_on_ray` makes
@@ -50,7 +50,7 @@ def batches_on_ray(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
         try:
             yield make
             for batch in made:
-                batch.bring_home()
+                batch.collect_posterior()
         finally:
             for batch in made:
                 batch.close()
@@ -136,7 +136,7 @@ class RayBatch:
                 "the cluster sees the same folder"
             )
 
-    def bring_home(self) -> None:
+    def collect_posterior(self) -> None:
         """Keep the local posterior in this process, for when the actors are gone."""
         self._home = self.local
 

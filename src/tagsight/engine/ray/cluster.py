@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 from tagsight.errors import InputError, TagsightError
-from tagsight.files import can_write
-from tagsight.stopping import POLL, SIGNALS, check_stop
+from tagsight.runtime.interrupts import POLL, SIGNALS, check_stop
+from tagsight.storage.files import can_write
 
 PATIENCE = 10  # seconds in which a cluster must answer
 REINSTALL = 0.01  # seconds between two installations of handlers while Ray drops them

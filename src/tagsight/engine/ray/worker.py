@@ -6,16 +6,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tagsight.blas import one_blas_thread
+from tagsight.engine.local_file import place_before, place_now, save_local
 from tagsight.engine.ray.commit import Commit, load_commit, save_commit
+from tagsight.engine.shard_file import load_shard, save_shard
 from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import TagsightError
 from tagsight.model.layout import Shard
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary, merge
-from tagsight.storage.local_file import place_before, place_now, save_local
-from tagsight.storage.shard_file import load_shard, save_shard
+from tagsight.runtime.blas import one_blas_thread
 
 COMMIT_EVERY = 10  # operations; a worker that comes back repeats fewer
 

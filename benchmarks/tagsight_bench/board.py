@@ -1,0 +1,107 @@
+"""A table of results: methods by figures, from cells.
+
+The spread is the standard deviation over seeds (n - 1); a single seed has none. The best mean of a column among methods
+taught by tags alone is bold. What has not been run says so, and so does what a method cannot do; what is not asked of
+it is empty.
+"""
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from statistics import mean, stdev
+from typing import Any, NamedTuple
+
+from tagsight_bench.collections import COLLECTIONS
+from tagsight_bench.methods import find_entry
+from tagsight_bench.plan import choose_sizes
+
+Cell = dict[str, Any]
+Pick = Callable[[dict[str, Any]], float | None]  # a figure of a cell
+NOT_RUN, CANNOT = "not run", "cannot"
+
+
+class Column(NamedTuple):
+    """A column: its cells and figure, and what the paper has for each method."""
+
+    title: str
+    collection: str
+    table: str
+    attributes: int
+    pick: Pick
+    paper: dict[str, str] | None = None  # None: the paper has no such column
+
+
+class Board:
+    """Cells of one collection, judged on test photos, with one kind of features."""
+
+    def __init__(self, cells: Iterable[Cell], collection: str, features: str):
+        self._cells: dict[tuple[str, int, str], list[Cell]] = {}
+        for cell in cells:
+            settings = cell["settings"]
+            if (settings["collection"], settings["features"], settings["on"]) == (collection, features, "test"):
+                key = (settings["table"], settings["attributes"], settings["method"])
+                self._cells.setdefault(key, []).append(cell)
+
+    def cells(self, table: str, attributes: int, method: str) -> list[Cell]:
+        """Those of a method, seed by seed."""
+        return self._cells.get((table, attributes, method), [])
+
+    def has_run(self, table: str, methods: Container[str]) -> bool:
+        """Whether there is a cell of any of the methods in a table."""
+        return any(known == table and method in methods for known, _, method in self._cells)
+
+    def values(self, column: Column, method: str) -> list[float] | None:
+        """A figure over seeds; None where a cell says that the method cannot, empty where nothing was run."""
+        cells = self.cells(column.table, column.attributes, method)
+        if any(cell["figures"] is None for cell in cells):
+            return None
+        found = [column.pick(cell["figures"]) for cell in cells]
+        return [value for value in found if value is not None]
+
+
+def tabulate(board: Board, methods: Sequence[str], columns: Sequence[Column]) -> str:
+    """A Markdown table of the methods that are in one of its columns at least."""
+    shown = [method for method in methods if any(_applies(column, method) for column in columns)]
+    best = [_find_best(board, column, shown) for column in columns]
+    names = ["method"]
+    for column in columns:
+        names += [column.title, "paper"] if column.paper is not None else [column.title]
+    rows = []
+    for method in shown:
+        row = [method]
+        for column, winner in zip(columns, best, strict=True):
+            row.append(_say(board, column, method, bold=method == winner))
+            if column.paper is not None:
+                row.append(column.paper.get(method, ""))
+        rows.append(tuple(row))
+    return lay_out(tuple(names), rows)
+
+
+def _applies(column: Column, method: str) -> bool:
+    entry = find_entry(method)
+    return column.table in entry.tables and column.attributes in choose_sizes(
+        entry, COLLECTIONS[column.collection].tables[column.table]
+    )
+
+
+def _find_best(board: Board, column: Column, methods: Sequence[str]) -> str | None:
+    weak = {method: board.values(column, method) for method in methods if find_entry(method).supervision == "tags"}
+    means = {method: mean(values) for method, values in weak.items() if values}
+    return max(means, key=lambda method: means[method]) if len(means) > 1 else None
+
+
+def _say(board: Board, column: Column, method: str, *, bold: bool) -> str:
+    if not _applies(column, method):
+        return ""
+    values = board.values(column, method)
+    if values is None:
+        return CANNOT
+    if not values:
+        return NOT_RUN
+    middle = f"{100 * mean(values):.1f}"
+    spread = f" ± {100 * stdev(values):.1f}" if len(values) > 1 else ""
+    return f"**{middle}**{spread}" if bold else middle + spread
+
+
+def lay_out(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Markdown, the first column to the left and figures to the right."""
+    lines = [names, ["---"] + ["---:"] * (len(names) - 1), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

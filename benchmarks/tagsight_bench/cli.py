@@ -1,0 +1,68 @@
+"""The command `tagsight-bench`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagsight.cli.console import show_progress
+from tagsight.cli.main import run_command
+from tagsight.features.extractor import FAMILIES
+from tagsight.storage.outputs import check_writable
+from tagsight_bench.collections import COLLECTIONS
+from tagsight_bench.plan import ABLATION, Request
+from tagsight_bench.run import BenchPaths, run_bench
+
+TABLES = ", ".join([*dict.fromkeys(table for one in COLLECTIONS.values() for table in one.tables), ABLATION])
+
+
+def run(
+    collection: Annotated[str, typer.Argument(metavar="COLLECTION", help=f"One of {', '.join(COLLECTIONS)}.")],
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", envvar="TAGSIGHT_DATA", help="Folder that holds the collection's folder.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the cells.")] = Path(
+        "benchmarks/results/cells"
+    ),
+    table: Annotated[
+        list[str] | None, typer.Option(help=f"One of {TABLES}; repeat for more; all but ablations if none.")
+    ] = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(help="A method, or module:Class; repeat for more; all of the table if none."),
+    ] = None,
+    features: Annotated[str, typer.Option(help=f"One of {', '.join(FAMILIES)}.")] = "deep",
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0, 1, ... of each method.")] = 3,
+    on: Annotated[
+        str, typer.Option(help="test, or validation: a half of the training photos, test untouched.")
+    ] = "test",
+    queries: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the query lists.")] = Path(
+        "benchmarks/queries"
+    ),
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes to describe photos; all cores if not given.")
+    ] = None,
+    again: Annotated[bool, typer.Option(help="Make cells that are there again.")] = False,
+) -> None:
+    """Measure methods on a collection with truth: a JSON file a cell; what is there already is kept."""
+    check_writable(output)
+    request = Request(collection, tuple(table or ()), tuple(methods or ()), features, seeds, on)
+    with show_progress() as report:
+        for path in run_bench(request, BenchPaths(data, output, queries), report, again=again, n_workers=workers):
+            print(path)
+
+
+def make_app() -> typer.Typer:
+    """The command line."""
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.command()(run)
+    return app
+
+
+def main() -> None:
+    """Run the command line; the process ends after it."""
+    run_command(make_app(), "cells that are written are kept; the same command makes the others")

@@ -1,0 +1,163 @@
+"""The methods that can be benched, in the open.
+
+A method is a class that follows `evaluation.method.Method`, named by its place, `module:Class`, and made with
+`parameters`. One that is taught by more than tags takes it as its first argument: the `Instances` of each
+photo for boxes, its label map for masks; one that is tuned also takes `masks`, None for photos without. A class outside
+this table is benched by its place, with tags alone.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+from tagsight.errors import InputError
+from tagsight.model.presets import PRESETS
+from tagsight_bench.evaluation.method import Method
+from tagsight_bench.trial import Sample
+
+Supervision = Literal["tags", "boxes", "masks"]
+WEAK_TABLES = frozenset({"annotation", "queries", "outlines", "segmentation", "inductive", "transductive", "predict"})
+SHARE_TABLES = frozenset({"refined"})  # P(object | region) must add up to at most one, and outline as it stands
+
+
+class Entry(NamedTuple):
+    """A method that can be benched."""
+
+    place: str  # module:Class
+    parameters: Mapping[str, Any] = {}
+    supervision: Supervision = "tags"
+    tables: frozenset[str] = WEAK_TABLES
+    joint: bool = False  # attributes bear upon its outlines, so segmentation is tried with every attribute set
+    tuned: bool = False  # masks of training photos choose a threshold, as they chose the settings of ours
+
+
+OURS = "tagsight_bench.ours:StackedIBPMethod"
+
+METHODS: dict[str, Entry] = {
+    "wsvm": Entry("tagsight_bench.baselines.wsvm:PhotoSVM"),
+    "miml": Entry("tagsight_bench.baselines.miml:MimlBoost"),
+    "wlda": Entry("tagsight_bench.baselines.wlda:WeakLDA"),
+    "wsdc": Entry("tagsight_bench.baselines.wsdc:DualClustering"),
+    "activation": Entry("tagsight_bench.baselines.activation:ClassActivation", tuned=True),
+    "tagsight": Entry(OURS, tables=WEAK_TABLES | SHARE_TABLES, joint=True),
+    "ws-sibp": Entry(OURS, {**PRESETS["ws-sibp"], "classifiers": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True),
+    "ws-mrf-sibp": Entry(
+        OURS, {**PRESETS["ws-mrf-sibp"], "classifiers": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True
+    ),
+    "ssvm": Entry("tagsight_bench.baselines.ssvm:BoxSVM", {}, "boxes", frozenset({"annotation", "queries"})),
+    "supervised": Entry(
+        "tagsight_bench.baselines.supervised:MaskClassifier",
+        {},
+        "masks",
+        frozenset({"segmentation", "inductive"}) | SHARE_TABLES,
+    ),
+}
+"""By name, in the order of the tables: weak methods, ours, then strongly supervised ones."""
+
+
+def _change_model(**parameters: Any) -> Entry:
+    return Entry(OURS, {**METHODS["ws-mrf-sibp"].parameters, **parameters}, joint=True)
+
+
+def _change_readers(**weights: float) -> Entry:
+    return Entry(OURS, {"weights": weights}, joint=True)
+
+
+MODEL_ABLATIONS: dict[str, Entry] = {
+    "no-spatial-field": _change_model(coupling=0.0),
+    "no-region-field": _change_model(affinity=0.0),
+    "plain-field": _change_model(coupling=0.3, affinity=0.05, centred=False),
+    "frozen-affinity": _change_model(learn_affinity=False),
+    "no-free-factors": _change_model(n_free=0),
+    "5-free-factors": _change_model(n_free=5),
+    "50-free-factors": _change_model(n_free=50),
+}
+"""The paper's model with one thing changed; a plain field has strengths of its own."""
+
+EXCLUSIVE: dict[str, Any] = {
+    "n_free": 10,
+    "exclusive": True,
+    "noise": "full",
+    "shrinkage": 10.0,
+    "start": "activation",
+    "photo_effect": 0.6,
+    "attributes_of": "objects",
+    "photo_prior": 30.0,
+    "coupling": 0.0,
+    "affinity": 0.0,
+}
+
+MODEL_CANDIDATES: dict[str, Entry] = {
+    "full-noise": _change_model(noise="full"),
+    "exclusive": _change_model(**EXCLUSIVE),
+    "exclusive-isotropic": _change_model(**{**EXCLUSIVE, "noise": "isotropic"}),
+    "exclusive-no-photo-effect": _change_model(**{**EXCLUSIVE, "photo_effect": 0.0}),
+    "exclusive-learned-shrinkage": _change_model(**{**EXCLUSIVE, "shrinkage": None}),
+    "exclusive-start-at-tags": _change_model(**{**EXCLUSIVE, "start": "tags"}),
+    "exclusive-no-photo-prior": _change_model(**{**EXCLUSIVE, "photo_prior": None}),
+    "exclusive-weak-photo-prior": _change_model(**{**EXCLUSIVE, "photo_prior": 10.0}),
+    "exclusive-strong-photo-prior": _change_model(**{**EXCLUSIVE, "photo_prior": 100.0}),
+    "exclusive-attributes-of-regions": _change_model(
+        **{**EXCLUSIVE, "attributes_of": "regions", "attribute_shrinkage": 3000.0}
+    ),
+    "exclusive-fields": _change_model(**{**EXCLUSIVE, "coupling": 0.4, "affinity": 2.0}),
+}
+"""Settings that may replace those of the preset, to be compared on held-out training photos (`--on validation`).
+
+`exclusive` allows one object or background type per region; each row after it changes one of its settings.
+"""
+
+NO_FIELDS = {"coupling": 0.0, "affinity": 0.0}
+
+READER_ABLATIONS: dict[str, Entry] = {
+    "no-fields": Entry(OURS, NO_FIELDS, joint=True),
+    "no-fields-at-all": Entry(
+        OURS,
+        {**NO_FIELDS, "weights": {"smoothing": 0.0, "attribute_likelihood": 0.0, "attribute_prior": 0.0}},
+        joint=True,
+    ),
+    "no-model": _change_readers(model=0.0),
+    "no-smoothing": _change_readers(smoothing=0.0),
+    "no-attribute-distance": Entry(
+        OURS, {"weights": {"attribute_distance": 0.0}}, tables=frozenset({"segmentation"}), joint=True
+    ),
+    "no-attribute-likelihood": _change_readers(attribute_likelihood=0.0),
+    "no-height-prior": _change_readers(height=0.0),
+    "no-photo-classifier": _change_readers(photo_classifier=0.0),
+    "no-attribute-prior": Entry(
+        OURS, {"weights": {"attribute_prior": 0.0}}, tables=frozenset({"annotation", "queries"}), joint=True
+    ),
+    "by-region": Entry(OURS, {"whole": False}, tables=frozenset({"annotation"}), joint=True),
+}
+"""What `tagsight train` makes, with one thing changed.
+
+`no-fields`: the model's two fields. `no-fields-at-all`: those, and what stands for them in the readers: kinship between
+regions; likeness and custom, which tie objects and attributes, within a region. `by-region`: an object is described as
+the rivals describe it, by the region where it is clearest.
+"""
+
+ABLATIONS = {**MODEL_ABLATIONS, **READER_ABLATIONS}
+
+
+def find_entry(name: str) -> Entry:
+    """The entry of a name, or of a `module:Class`."""
+    known = {**METHODS, **ABLATIONS, **MODEL_CANDIDATES}
+    if name in known:
+        return known[name]
+    module, _, attribute = name.partition(":")
+    if all(part.isidentifier() for part in (*module.split("."), attribute)):
+        return Entry(name)
+    raise InputError(f"there is no method {name!r}; choose one of {', '.join(known)}, or give module:Class")
+
+
+def make_method(name: str, entry: Entry, sample: Sample) -> Method:
+    """The method before it has learned anything, given what it may know of the sample beside its tags."""
+    masks = tuple(mask for mask in sample.masks if mask is not None)
+    truth = {"tags": (), "boxes": (sample.instances,), "masks": (masks,)}[entry.supervision]
+    module, _, attribute = entry.place.partition(":")
+    try:
+        maker = getattr(import_module(module), attribute)
+    except (ModuleNotFoundError, AttributeError) as problem:
+        raise InputError(f"method {name!r} should be {entry.place}, which cannot be imported: {problem}") from problem
+    tuning = {"masks": sample.masks} if entry.tuned else {}
+    return maker(*truth, **entry.parameters, **tuning)

@@ -1,0 +1,270 @@
+"""The page of results: every table of the paper, our figures beside its own."""
+
+from collections.abc import Container, Mapping, Sequence
+
+from tagsight.features.extractor import FAMILIES
+from tagsight_bench import paper
+from tagsight_bench.board import Board, Cell, Column, Pick, tabulate
+from tagsight_bench.collections import COLLECTIONS
+from tagsight_bench.methods import ABLATIONS, METHODS, MODEL_ABLATIONS, READER_ABLATIONS
+from tagsight_bench.plan import ABLATED
+from tagsight_bench.sources.apascal import MATERIALS
+from tagsight_bench.times import render_times
+
+ALL = 64  # attributes of aPascal
+DIGEST_FEATURES = "deep-small"  # until `deep` has been measured
+DIGEST = ("tagsight", "activation", "wsvm", "ws-mrf-sibp", "ssvm", "supervised")
+
+HEAD = """# Results
+
+Made by `python benchmarks/results_page.py` from the cells in `benchmarks/results/cells`; [how to](howto/bench.md) make
+them. All methods get the same regions and the same features. Figures are percent, mean ± standard deviation over seeds;
+**bold** is the best of the methods taught by tags alone. The column "paper" is what Shi et al. report for their own
+implementation on their own regions and features. The last methods of a table are strongly supervised: by boxes (`ssvm`)
+or by masks (`supervised`). A figure without ± is of one seed.
+
+Settings of `tagsight` were chosen on training photos alone, by their tags, boxes and, for outlines, masks. The others
+choose penalties and scales by cross-validation each time they learn, and class activation its threshold by masks of
+training photos; the rest is fixed in their files. The test photos chose no value, but what they showed had a say in
+what was tried next: six looks at outlines with 64 attributes, two at LabelMe ([what was
+tried](explanation/readers.md)).
+
+Vectors are projected to 256 numbers (MIML 128, w-LDA 64); `tagsight` alone also has a classifier of whole photos that
+sees all 2,224 of `deep-small`. On a half of the training photos, 1,024 numbers changed `wsvm` by 0.5 at most (GL 46.4
+to 46.9); 512 and 2,224 cost `supervised` 0.5 and 1.4 points of mIoU (throw-away scripts).
+"""
+
+DEEP_SMALL = """`deep-small` are features of EfficientNet-Lite0. The settings of `tagsight` were chosen with them.
+"""
+
+NO_DEEP = """`deep` are features of EfficientNet-Lite2. They became the default after these figures were measured and
+have no tables yet.
+"""
+
+PROTOCOLS = """## How it is measured
+
+- **Free annotation, AP@t.** Of each test photo, the surest object and the t surest attributes of the region where
+  it is clearest; right attributes / t against the instance of that class that has most of the region; 0 if the
+  photo has none.
+- **Given name (GN).** Every photo with every class it has; attributes of the region where the class is clearest
+  against the union over its instances; mean over attributes of the average precision.
+- In both, a method that describes an object as a whole is asked for that and not for its clearest region: `tagsight`
+  does, the others do not; `by-region`, among the ablations, is `tagsight` without. On training photos, describing
+  objects as wholes gave `ssvm` up to 1.3 points of AP@t and cost it 0.7 to 3.1 of GN (throw-away scripts).
+- **Given location (GL).** Every box; average precision and area under the ROC curve, means over attributes. 598 of
+  the 6,355 test boxes have no attribute: they count as having none, here and in AP@t.
+- **Queries.** A photo scores the highest over its regions of P(object) P(attribute) ...; it is an answer if one
+  instance has all. P(object) is what the method says of the photo, in proportion to what it says of the region,
+  P_o p_jo / max_m p_mo, for all alike; with w-LDA and WSDC a photo has an object as its surest region has it, and
+  that is the region's own. MAR is the mean over queries of the average recall over all precisions: the integral
+  over p of the best recall at a precision of at least p, which equals the interpolated average precision. mAP is not
+  interpolated. The pairs are all that a test photo answers, the triples 300 drawn from 1,394
+  (`benchmarks/queries`).
+- **Segmentation.** Regions painted to pixels at full size, void pixels not counted, IoU from pixels of all photos
+  together. 8 attributes: MATERIALS, the materials that most training photos have. 74: with the ten colours that
+  captions name; 91 of the 326 training photos have captions.
+- **LabelMe Outdoor.** Share of pixels, and mean over classes of the share of their pixels. There is no background:
+  a region left to it takes the strongest class of the same scores. Transductive: the method also learns from the test
+  photos, without tags. Predict: classes of a test photo are limited to those that a linear SVM on pooled features
+  predicts for it.
+- Ties are never broken in a method's favour or against it in rankings; of the surest attributes the first column
+  wins.
+""".replace("MATERIALS", ", ".join(MATERIALS))
+
+LABELME = """The photos are those of LabelMe Outdoor as they appear inside ADE20K, with ADE20K's labels mapped to the 33
+classes. Split and labels differ from the paper's: its columns stand beside ours and are not to be compared digit by
+digit.
+"""
+
+CLASSIC = """Colour SIFT Fisher vectors and a Lab histogram, on our regions. Even taught by masks, a classifier of them
+outlines far worse than the paper's fully supervised method: beside its figures, these compare features as
+much as methods.
+"""
+
+PANELS = """## Outlines
+
+![Rendered photos: photo, outlines without and with adjectives, fully supervised, truth](images/panels.jpg)
+
+Each row is an unseen rendered photo: the photo, our outlines learned with no attribute and with all, fully supervised
+ones, and the truth. `benchmarks/panels.py` draws them, and those of real photos into a folder of your choice; real
+photos are never part of this project.
+"""
+
+FACTORS = """## Factors
+
+![Factors of the rendered collection by their clearest regions](images/factors.jpg)
+
+Factors of the demo's model, each by the training regions in which it is clearest (`benchmarks/factor_picture.py`).
+"""
+
+IMAGENET = """## ImageNet Attribute
+
+The collection is not available to us. `tagsight-bench imagenet` runs it where `imagenet_attributes/` in the data folder
+holds `attrann.mat` and its photos; it is tested on made data. Every other photo of a synset is learned from.
+"""
+
+
+def render_page(cells: Sequence[Cell], quiet: Sequence[Cell], pictures: Container[str]) -> str:
+    """The whole page, with those of its pictures that are there, for the families of features that were measured.
+
+    Times are of the cells `quiet`, made while the machine did nothing else.
+    """
+    parts = [HEAD, *_explain_features(cells), _tell_machine(cells), PROTOCOLS]
+    for features in _list_features([*cells, *quiet], "apascal"):
+        parts += [f"## aPascal, {features} features\n", *([CLASSIC] if features == "classic" else [])]
+        parts += [*_render_apascal(Board(cells, "apascal", features))]
+        parts += [*render_times(Board(quiet, "apascal", features), ALL)]
+        if (curves := f"queries-{features}.svg") in pictures:
+            parts.append(f"![Precision over recall, mean over queries](images/{curves})\n")
+    for features in _list_features(cells, "labelme"):
+        parts += [f"## LabelMe Outdoor (ADE labels), {features} features\n", LABELME]
+        parts.append(tabulate(Board(cells, "labelme", features), tuple(METHODS), list_labelme()))
+    (n,) = COLLECTIONS["imagenet"].tables["annotation"].attributes
+    columns = list_annotation("imagenet", n, paper.IMAGENET)
+    parts += [IMAGENET, tabulate(Board(cells, "imagenet", "deep"), tuple(METHODS), columns)]
+    parts += [text for name, text in (("panels.jpg", PANELS), ("factors.jpg", FACTORS)) if name in pictures]
+    return "\n".join(parts)
+
+
+def render_digest(cells: Sequence[Cell]) -> str:
+    """A few columns of a few methods, with DIGEST_FEATURES."""
+    outlined = [column._replace(title=f"mIoU, {column.title}") for column in list_segmentation()]
+    columns = [
+        *(column for column in outlined if column.attributes in (0, ALL)),
+        *list_annotation()[:5],
+        *(column for column in list_queries() if column.title.endswith("MAR")),
+    ]
+    apascal, labelme = (
+        tabulate(Board(cells, name, DIGEST_FEATURES), DIGEST, [column._replace(paper=None) for column in chosen])
+        for name, chosen in (("apascal", columns), ("labelme", list_labelme()))
+    )
+    return f"{apascal}\nLabelMe Outdoor, share of pixels and mean over classes:\n\n{labelme}"
+
+
+def _list_features(cells: Sequence[Cell], collection: str) -> list[str]:
+    """The families of features with which a collection was measured."""
+    settings = [cell["settings"] for cell in cells]
+    measured = {one["features"] for one in settings if one["collection"] == collection}
+    return [features for features in FAMILIES if features in measured]
+
+
+def _explain_features(cells: Sequence[Cell]) -> list[str]:
+    measured = {cell["settings"]["features"] for cell in cells}
+    if "deep-small" not in measured:
+        return []
+    return [DEEP_SMALL] if "deep" in measured else [DEEP_SMALL, NO_DEEP]
+
+
+def _tell_machine(cells: Sequence[Cell]) -> str:
+    machines = sorted({f"{cell['machine']['cpu']}, {cell['machine']['cores']} cores" for cell in cells})
+    return f"Machine: {'; '.join(machines)}.\n" if machines else "Nothing has been run yet.\n"
+
+
+def _render_apascal(board: Board) -> list[str]:
+    methods = tuple(METHODS)
+    annotated = list_annotation()
+    outlined = list_segmentation()
+    of_all = [Column(f"{n} attributes, 2,113 photos", "apascal", "outlines", n, _key("miou")) for n in (0, ALL)]
+    objects = [column._replace(pick=_key("object_miou"), paper=None) for column in outlined]
+    refined = [
+        Column(f"{n} attributes", "apascal", "refined", n, _key("miou"))
+        for n in COLLECTIONS["apascal"].tables["refined"].attributes
+    ]
+    ablated = [column._replace(paper=None) for column in annotated]
+    ablated += [column for column in list_queries() if column.title.endswith("MAR")]
+    ablated += [column._replace(title="mIoU", paper=None) for column in outlined if column.attributes == ALL]
+    parts = [
+        "### Annotation\n\nFree annotation (AP@t), given name (GN) and given location (GL).\n",
+        tabulate(board, methods, annotated),
+        "### Queries\n\nPhotos ranked by an object with one attribute (242 pairs) and with two (300 triples).\n",
+        tabulate(board, methods, list_queries()),
+        "### Segmentation\n\nMean IoU over 21 classes, by attributes among the tags of the 326 photos, or of 2,113.\n",
+        tabulate(board, methods, [*outlined, *of_all]),
+        "Mean over the 20 objects, background aside:\n",
+        tabulate(board, methods, objects),
+    ]
+    if board.has_run("refined", METHODS):
+        parts += [
+            "Outlines drawn to the edges of pixels by a dense CRF (`segment --refine`), 21 classes:\n",
+            tabulate(board, methods, refined),
+        ]
+    if any(board.has_run(table, ABLATIONS) for table in ABLATED):
+        parts += [
+            f"### Ablations\n\nThe paper's model with one thing changed; mIoU with {ALL} attributes.\n"
+            "`plain-field` is not centred, and has the strengths chosen for it on three sets of 326 training photos.\n",
+            tabulate(board, ("ws-mrf-sibp", "ws-sibp", *MODEL_ABLATIONS), ablated),
+            "What `tagsight train` makes with one thing changed ([what the parts are](explanation/readers.md)):\n",
+            tabulate(board, ("tagsight", *READER_ABLATIONS), ablated),
+        ]
+    return parts
+
+
+def list_annotation(
+    collection: str = "apascal", n: int = ALL, figures: Mapping[str, paper.Annotation] = paper.APASCAL
+) -> list[Column]:
+    """Columns of free annotation, given name and given location, beside the paper's figures."""
+
+    def quote(field: str) -> dict[str, str]:
+        return {method: _show(getattr(row, field)) for method, row in figures.items()}
+
+    free = [
+        Column(f"AP@{t}", collection, "annotation", n, lambda f, t=t: f["ap_at"][str(t)], quote(f"ap{t}"))
+        for t in (2, 5, 8)
+    ]
+    given = [
+        Column(title, collection, "annotation", n, _key(name), quote(field))
+        for title, name, field in (
+            ("GN mAP", "given_name_map", "given_name"),
+            ("GL mAP", "given_location_map", "given_location"),
+            ("GL AUC", "given_location_auc", "auc"),
+        )
+    ]
+    return free + given
+
+
+def list_queries() -> list[Column]:
+    """Columns of both lists of queries."""
+    return [
+        Column(f"{kind}, {title}", "apascal", "queries", ALL, lambda f, k=kind, m=name: f[k][m])
+        for kind in ("pairs", "triples")
+        for title, name in (("MAR", "mar"), ("mAP", "map"))
+    ]
+
+
+def list_segmentation() -> list[Column]:
+    """A column an attribute set."""
+    return [
+        Column(
+            f"{n} attributes",
+            "apascal",
+            "segmentation",
+            n,
+            _key("miou"),
+            {method: _show(figures.get(n)) for method, figures in paper.MIOU.items()},
+        )
+        for n in COLLECTIONS["apascal"].tables["segmentation"].attributes
+    ]
+
+
+def list_labelme() -> list[Column]:
+    """Columns of the three tasks."""
+    return [
+        Column(
+            f"{table}, per {unit}",
+            "labelme",
+            table,
+            0,
+            _key(f"{unit}_accuracy"),
+            {method: _show(pairs[table][place]) for method, pairs in paper.LABELME.items() if table in pairs},
+        )
+        for table in ("inductive", "transductive", "predict")
+        for place, unit in enumerate(("pixel", "class"))
+    ]
+
+
+def _key(name: str) -> Pick:
+    return lambda figures: figures[name]
+
+
+def _show(value: float | None) -> str:
+    return "" if value is None else f"{value}"

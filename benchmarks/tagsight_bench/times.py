@@ -1,0 +1,41 @@
+"""What each method costs, beside the paper's figures."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from tagsight_bench import paper
+from tagsight_bench.board import NOT_RUN, Board, Cell, lay_out
+from tagsight_bench.methods import METHODS
+
+TIME = """### Time
+
+Seconds to fit described photos and milliseconds to look at one, on a machine that did nothing else
+(`benchmarks/results/quiet`). Fits are whole: all iterations and, with `tagsight` and the presets, a first fit to four
+fifths of the photos, to calibrate on the rest. What one iteration of the model costs is [in the README](../README.md).
+Describing a photo costs all methods the same.
+"""
+COLUMNS = ("fit 2,113 photos, s", "look, ms", "fit 326 photos, s", "look, ms", "paper's fit", "paper's look")
+
+
+def render_times(board: Board, n_attributes: int) -> list[str]:
+    """The section of aPascal's times, from cells made on a quiet machine; nothing where there are none."""
+    asked = (("annotation", n_attributes), ("segmentation", 0))
+    if not any(board.has_run(table, METHODS) for table, _ in asked):
+        return []
+    rows = []
+    for method, entry in METHODS.items():
+        row = [method]
+        for table, attributes in asked:
+            row += _time(board.cells(table, attributes, method)) if table in entry.tables else ["", ""]
+        iteration, photo = paper.SECONDS_AN_ITERATION.get(method), paper.SECONDS_A_TEST_PHOTO.get(method)
+        row += [f"{iteration} s an iteration" if iteration else "", f"{1e3 * photo:.0f} ms" if photo else ""]
+        rows.append(row)
+    return [TIME, lay_out(("method", *COLUMNS), rows)]
+
+
+def _time(cells: Sequence[Cell]) -> list[str]:
+    if not cells:
+        return [NOT_RUN, NOT_RUN]
+    seconds: list[dict[str, Any]] = [cell["seconds"] for cell in cells]
+    return [f"{median(s['fit'] for s in seconds):.1f}", f"{1e3 * median(s['predict_per_photo'] for s in seconds):.1f}"]

@@ -1,0 +1,131 @@
+"""The demo: render photos, learn from their tags, look at unseen ones, compare with the truth, show it."""
+
+import json
+import shutil
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tagsight.data.jsonvalues import is_object
+from tagsight.data.photo import read_photo
+from tagsight.data.readers import open_collection
+from tagsight.data.textfiles import read_json
+from tagsight.demo import read_truth, render_collection
+from tagsight.demo.scores import JudgedPhoto, RenderedScores, score_rendered
+from tagsight.errors import InputError, WriteError
+from tagsight.features.extract import extract
+from tagsight.pictures.curve import draw_curve
+from tagsight.pictures.factor_page import inline_jpeg, open_templates
+from tagsight.pictures.overlay import encode_jpeg, paint_overlay
+from tagsight.predict.annotate import FoundObject, annotate_photo
+from tagsight.predict.factors import list_factors
+from tagsight.predict.model_file import load_model, save_model
+from tagsight.predict.predictor import predict_photos
+from tagsight.predict.segment import segment_objects
+from tagsight.predict.trained_model import TrainedModel
+from tagsight.runtime.progress import Report
+from tagsight.storage.files import is_partial, place_partial, write_atomically
+from tagsight.storage.outputs import check_output_file, claim_folder, is_model, is_page
+from tagsight.training.pipeline import TrainOptions, train
+
+SHOWN = 18  # test photos on the page
+RECORD = "photos.json"  # the rendered files and their SHA-256
+
+
+def run_demo(folder: Path, *, n_photos: int, seed: int, report: Report) -> tuple[Path, RenderedScores]:
+    """Leave photos, model and page in `folder`; return the page and the scores."""
+    claim_folder(folder, "tagsight demo")
+    photos = folder / "photos"
+    check_output_file(folder / "demo.model", "a tagsight model", is_model)
+    check_output_file(folder / "index.html", "a page of tagsight", is_page)
+    _remove_rendered(folder)
+    report("rendering photos", 0, 1)
+    _render(folder, n_photos, seed)
+    report("rendering photos", 1, 1)
+    save_model(train(open_collection(photos / "train"), TrainOptions(seed=seed), report).model, folder / "demo.model")
+    model = load_model(folder / "demo.model")
+    truth = read_truth(photos)
+    unseen = [photo for photo in truth.photos if photo.split == "test"]
+    described = list(extract([photos / photo.image for photo in unseen], model.extractor_config).load())
+    judged = [
+        JudgedPhoto(*parts) for parts in zip(unseen, described, predict_photos(model.predictor, described), strict=True)
+    ]
+    scores = score_rendered(model, photos, truth, judged)
+    page = folder / "index.html"
+    write_atomically(page, render_page(model, photos, judged, scores).encode())
+    return page, scores
+
+
+def _render(folder: Path, n_photos: int, seed: int) -> None:
+    """Make `folder`/photos whole or not at all, with a record of its files."""
+    partial = place_partial(folder)
+    try:
+        render_collection(partial, n_photos=n_photos, seed=seed)
+    except OSError as problem:
+        shutil.rmtree(partial, ignore_errors=True)
+        reason = problem.strerror or str(problem)
+        raise WriteError(folder / "photos", reason, "free some space or choose another place") from problem
+    files = [path for path in sorted(partial.rglob("*")) if path.is_file()]
+    record = {path.relative_to(partial).as_posix(): sha256(path.read_bytes()).hexdigest() for path in files}
+    write_atomically(folder / RECORD, json.dumps(record, indent=1).encode())
+    partial.rename(folder / "photos")
+
+
+def _remove_rendered(folder: Path) -> None:
+    """Remove the photos of an earlier demo; InputError where there is any file beside them, or one that changed."""
+    for left in folder.iterdir():
+        if is_partial(left.name) and left.is_dir():
+            shutil.rmtree(left)
+    photos = folder / "photos"
+    record = read_json(folder / RECORD) if (folder / RECORD).is_file() else {}
+    if not is_object(record):
+        raise InputError(f"{str(folder / RECORD)!r} is not the record of a demo: choose another folder")
+    files = [path for path in sorted(photos.rglob("*")) if not path.is_dir()]
+    for path in files:
+        name = path.relative_to(photos).as_posix()
+        if path.is_symlink() or sha256(path.read_bytes()).hexdigest() != record.get(name):
+            raise InputError(f"{str(path)!r} is not as the demo wrote it: move it, or choose another folder")
+    if photos.exists():
+        shutil.rmtree(photos)
+
+
+def render_page(model: TrainedModel, photos: Path, judged: list[JudgedPhoto], scores: RenderedScores) -> str:
+    """HTML that stands alone."""
+    names = ("background", *model.vocabulary.objects)
+    share = scores.confusion / np.maximum(scores.confusion.sum(axis=1, keepdims=True), 1)
+    factors = list_factors(model)
+    pictures = [[inline_jpeg(example_crop.jpeg) for example_crop in row] for row in model.example_crops]
+    return (
+        open_templates()
+        .get_template("demo.html")
+        .render(
+            model=model,
+            scores=scores,
+            names=names,
+            iou=dict(zip(names, (100 * scores.iou).tolist(), strict=True)),
+            confusion=list(zip(names, (100 * share).round().astype(int).tolist(), strict=True)),
+            hidden=f"free-{scores.hidden_factor + 1}",
+            curve=draw_curve(model.training.bound),
+            shown=[show_photo(model, photos, photo) for photo in judged[:SHOWN]],
+            factors=list(zip(factors, pictures, strict=True)),
+        )
+    )
+
+
+def show_photo(model: TrainedModel, photos: Path, photo: JudgedPhoto) -> dict[str, Any]:
+    """A test photo with what was found beside what is there."""
+    mask = segment_objects(photo.photo, photo.posterior)
+    pixels = read_photo(photos / photo.truth.image).pixels
+    found = annotate_photo(model, photo.photo, photo.posterior, n_objects=len(photo.truth.instances), n_attributes=3)
+    return {
+        "picture": inline_jpeg(encode_jpeg(paint_overlay(pixels, mask, model.vocabulary.objects))),
+        "found": [say(one) for one in found],
+        "truth": [f"{one.object}: {', '.join(one.attributes)}" for one in photo.truth.instances],
+    }
+
+
+def say(found: FoundObject) -> str:
+    """horse: furry, brown."""
+    return f"{found.name}: {', '.join(attribute.name for attribute in found.attributes)}"

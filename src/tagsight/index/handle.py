@@ -1,0 +1,326 @@
+"""An open index: the handle that commands, programs and the web page share."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from tagsight.errors import InputError
+from tagsight.index.errors import BusyError, LostIndexError, UnknownPhotoError
+from tagsight.index.labels import decode_labels, pick_region
+from tagsight.index.manifest import CURRENT, REPAIR, Manifest, model_file, read_manifest
+from tagsight.index.names import FILE as NAMES
+from tagsight.index.names import name_factor, read_names, remove_name
+from tagsight.index.part_check import DamagedPartError
+from tagsight.index.query import parse_query
+from tagsight.index.search import Hit, count_hits, describe_photos, search
+from tagsight.index.similar import find_like_photo, find_like_region, read_photo_levels
+from tagsight.index.snapshot import Snapshot
+from tagsight.index.words import make_words
+from tagsight.predict.levels import to_levels, to_probabilities
+from tagsight.predict.region_labels import choose_labels
+from tagsight.types import Array, Floats
+
+if TYPE_CHECKING:
+    from tagsight.data.photo import Photo
+    from tagsight.features.extractor import FeatureExtractor
+    from tagsight.features.photo_features import PhotoFeatures
+    from tagsight.index.lookup import FoundAreas, ListedPhoto, StoredPhoto
+    from tagsight.predict.region_labels import RegionLabels
+    from tagsight.predict.regions import FactorNames
+    from tagsight.predict.trained_model import TrainedModel
+
+T = TypeVar("T")
+Stamps = tuple[tuple[int, int, int] | None, ...]
+TOP = 20
+MOST_THREADS = 8  # that read unless another number is given; each needs memory
+
+
+def open_index(folder: Path | str, *, n_threads: int | None = None) -> "Index":
+    """Open the index in `folder`; the handle may be shared by threads and stays valid while the index is rebuilt."""
+    return Index(Path(folder), n_threads=n_threads)
+
+
+class StoredFile(NamedTuple):
+    """A photo's file when it was indexed."""
+
+    path: Path
+    n_bytes: int
+    mtime_ns: int
+
+
+class Index:
+    """An index that follows its folder: each call answers from one generation, the newest when the call began.
+
+    Between calls the manifest, the words, columns of the factors last asked for and the photos last looked up stay in
+    memory (`snapshot.py`, 192 MB at most), besides what DuckDB caches (128 MB, or more where many threads read).
+    A call raises `LostIndexError` if the folder holds no readable index any more, and `BusyError` if there is no
+    memory for the answer now or it is not there in time (`deadline.answer_within`).
+    """
+
+    def __init__(self, folder: Path, *, n_threads: int | None = None):
+        self.folder = folder
+        self._n_threads = n_threads or min(os.cpu_count() or 1, MOST_THREADS)
+        self._lock = threading.Lock()
+        self._model: tuple[str, TrainedModel] | None = None
+        self._opened: tuple[TrainedModel, FeatureExtractor] | None = None
+        self._snapshot: Snapshot | None = None
+        self._seen: Stamps = ()
+        self._answer(lambda snapshot: snapshot)
+
+    def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0, start: int = 0) -> list[Hit]:
+        """The photos that best fit a query such as "furry brown horse, shiny car -person".
+
+        `top=None` gives every photo that scores at least `threshold`; the first `start` of them are passed over.
+        Raises `UnknownWordError` (with `.word` and `.nearest`) for a word the index does not know, and InputError for
+        a query that asks for nothing.
+        """
+        self._check_top(top)
+        if not 0.0 <= threshold <= 1.0:
+            raise InputError(f"the threshold must lie between 0 and 1, not {threshold}")
+        if start < 0:
+            raise InputError(f"start must be 0 or more, not {start}")
+        return self._answer(
+            lambda snapshot: search(
+                snapshot, parse_query(text, snapshot.words), top=top, threshold=threshold, start=start
+            )
+        )
+
+    def count(self, text: str, *, threshold: float = 0.0) -> int:
+        """How many photos score at least `threshold`: the length of the list that `find` gives with `top=None`."""
+        return self._answer(lambda snapshot: count_hits(snapshot, parse_query(text, snapshot.words), threshold))
+
+    def list_photos(self, *, start: int = 0, n: int = TOP) -> list["ListedPhoto"]:
+        """Photos in order of their numbers."""
+        from tagsight.index.lookup import list_photos
+
+        return self._answer(lambda snapshot: list_photos(snapshot, start, n))
+
+    def look_up(self, photo: int) -> "StoredPhoto":
+        """All that is stored of a photo: boxes, probabilities, label map."""
+        from tagsight.index.lookup import look_up
+
+        return self._answer(lambda snapshot: look_up(snapshot, photo))
+
+    def find_areas(self, photo: int, text: str) -> "FoundAreas":
+        """Where in a photo each thing of a query is."""
+        from tagsight.index.lookup import find_areas
+
+        return self._answer(lambda snapshot: find_areas(snapshot, photo, parse_query(text, snapshot.words)))
+
+    @property
+    def factor_names(self) -> "FactorNames":
+        """The words of the factors, discovered ones by the names people gave them."""
+        from tagsight.index.lookup import list_names
+
+        return self._answer(list_names)
+
+    def like(self, photo: int, region: int | None = None, *, top: int = TOP) -> list[Hit]:
+        """The photos most like a photo of the index (by number), or those with a region most like one of its regions.
+
+        See `similar` for how likeness is measured. The photo itself is left out.
+        """
+        self._check_top(top)
+
+        def ask(snapshot: Snapshot) -> list[Hit]:
+            if photo not in snapshot.photos:
+                raise UnknownPhotoError(photo)
+            levels, _ = read_photo_levels(snapshot, photo)
+            if region is None:
+                return find_like_photo(snapshot, levels.max(axis=0), top=top, without=photo)
+            if not 0 <= region < len(levels):
+                raise InputError(f"photo {photo} has the regions 0 to {len(levels) - 1}, not {region}")
+            return find_like_region(snapshot, levels[region], top=top, without=photo)
+
+        return self._answer(ask)
+
+    def like_file(self, path: Path, at: tuple[int, int] | None = None, *, top: int = TOP) -> list[Hit]:
+        """As `like` for any photo file, which the index's model looks at; `at` (x, y) chooses the region there.
+
+        A file of the collection that is in the index is looked up instead.
+        """
+        self._check_top(top)
+        known = self._find_number(path)
+        if known is not None:
+            return self.like(known, None if at is None else self.region_at(known, *at), top=top)
+        photo, probabilities, _ = self.predict(path)
+        levels = to_levels(probabilities)
+        if at is None:
+            return self._answer(lambda snapshot: find_like_photo(snapshot, levels.max(axis=0), top=top))
+        region = pick_region(photo.labels, photo.size, *at)
+        return self._answer(lambda snapshot: find_like_region(snapshot, levels[region], top=top))
+
+    def predict(self, path: Path) -> "tuple[PhotoFeatures, Floats, RegionLabels]":
+        """A photo file described, the (R, K) probabilities that the model gives its regions, and their names."""
+        from tagsight.data.photo import read_photo
+
+        return self.predict_pixels(read_photo(path))
+
+    def predict_pixels(self, photo: "Photo") -> "tuple[PhotoFeatures, Floats, RegionLabels]":
+        """As `predict`, for a photo already read."""
+        from tagsight.features.photo_features import extract_pixels
+        from tagsight.index.build import join_factors
+        from tagsight.predict.predictor import predict_photos
+
+        model = self.model
+        described = extract_pixels(photo, self._extractor(), n_regions=model.n_regions)
+        (posterior,) = predict_photos(model.predictor, [described])
+        return described, join_factors(posterior), choose_labels(posterior.objects)
+
+    def region_at(self, photo: int, x: int, y: int) -> int:
+        """The region at a pixel of a photo of the index, counted in the whole photo."""
+        row = self._answer(lambda snapshot: describe_photos(snapshot, snapshot.photos[snapshot.photos == photo]))
+        if photo not in row:
+            raise UnknownPhotoError(photo)
+        return pick_region(self.labels(photo), row[photo].size, x, y)
+
+    def regions(self, photo: int) -> tuple[Floats, Array]:
+        """(R, K) probabilities, in the order of `manifest.factor_names`, and (R, 4) boxes of a photo's regions."""
+
+        def ask(snapshot: Snapshot) -> tuple[Array, Array]:
+            if photo not in snapshot.photos:
+                raise UnknownPhotoError(photo)
+            return read_photo_levels(snapshot, photo)
+
+        levels, boxes = self._answer(ask)
+        return to_probabilities(levels), boxes
+
+    def name_factor(self, factor: str, name: str) -> str:
+        """Name a free factor ("free-7"); see `names.name_factor`. The next call knows the word."""
+        self._read_state()
+        return name_factor(self.folder, factor, name)
+
+    def remove_name(self, factor: str) -> str:
+        """Remove the name of a free factor ("free-7"); returns the name that it had."""
+        self._read_state()
+        return remove_name(self.folder, factor)
+
+    def labels(self, photo: int) -> Array:
+        """(h, w) int32: the region of every pixel of a photo, by number, at the scale of analysis."""
+        (png,) = self._row(photo, "labels")
+        return decode_labels(png)
+
+    def path(self, photo: int) -> Path:
+        """Where a photo's file is."""
+        return self.stored_file(photo).path
+
+    def stored_file(self, photo: int) -> StoredFile:
+        """Where a photo's file is, and its size and time when it was indexed."""
+        path, n_bytes, mtime_ns = self._row(photo, "path", "bytes", "mtime_ns")
+        return StoredFile(Path(self.manifest.root, path), n_bytes, mtime_ns)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The generation that counts now, for several questions that must agree; it does not follow updates."""
+        return self._answer(lambda snapshot: snapshot)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The generation that counts now: its root, vocabulary, parts."""
+        return self._answer(lambda snapshot: snapshot.manifest)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Every word that can be asked for: objects, attributes, free factors by number, and names given to them."""
+        return self._answer(lambda snapshot: tuple(snapshot.words.factors))
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names given to free factors, by factor."""
+        return self._read_state()[1]
+
+    @property
+    def model(self) -> "TrainedModel":
+        """The model the index was made with, read from the index's own copy when first asked for."""
+        from tagsight.predict.model_file import load_model
+
+        manifest = self.manifest
+        with self._lock:
+            if self._model is None or self._model[0] != manifest.model:
+                try:
+                    self._model = (manifest.model, load_model(model_file(self.folder, manifest)))
+                except InputError as problem:
+                    raise LostIndexError(str(problem)) from problem
+            return self._model[1]
+
+    def _extractor(self) -> "FeatureExtractor":
+        from tagsight.features.extractor import open_extractor
+
+        model = self.model
+        with self._lock:
+            if self._opened is None or self._opened[0] is not model:
+                try:
+                    self._opened = (model, open_extractor(model.extractor_config))
+                except InputError as problem:
+                    raise LostIndexError(str(problem)) from problem
+            return self._opened[1]
+
+    def _find_number(self, path: Path) -> int | None:
+        root = Path(self.manifest.root)
+        for file, folder in ((Path(os.path.abspath(path)), root), (path.resolve(), root.resolve())):
+            if file.is_relative_to(folder):
+                inside = file.relative_to(folder).as_posix()
+                found = self._answer(lambda snapshot, inside=inside: snapshot.find_path(inside))
+                if found is not None:
+                    return found
+        return None
+
+    @staticmethod
+    def _check_top(top: int | None) -> None:
+        if top is not None and top < 1:
+            raise InputError(f"top must be 1 or more, not {top}")
+
+    def _row(self, photo: int, *columns: str) -> tuple[Any, ...]:
+        rows = self._answer(lambda snapshot: snapshot.read_photos(columns, snapshot.photos[snapshot.photos == photo]))
+        if not rows:
+            raise UnknownPhotoError(photo)
+        return rows[0]
+
+    def _answer(self, ask: Callable[[Snapshot], T]) -> T:
+        """Ask the newest generation, and again if it was overtaken and its files removed under the question."""
+        while True:
+            before = self._stamps()
+            try:
+                return ask(self._refresh(before))
+            except (duckdb.OutOfMemoryException, pa.ArrowMemoryError) as problem:
+                raise BusyError("there is not enough memory for this request now; try again later") from problem
+            except (duckdb.Error, pa.ArrowException, OSError) as problem:
+                if self._stamps() == before:
+                    raise LostIndexError(
+                        f"the index {str(self.folder)!r} lacks a file that its manifest names, or has a damaged one; "
+                        f"{REPAIR}"
+                    ) from problem
+            except DamagedPartError as problem:
+                if self._stamps() == before:
+                    raise LostIndexError(str(problem)) from problem
+
+    def _refresh(self, stamps: Stamps) -> Snapshot:
+        with self._lock:
+            if self._snapshot is None or stamps != self._seen:
+                manifest, names = self._read_state()
+                self._snapshot = Snapshot(self.folder, manifest, make_words(manifest, names), n_threads=self._n_threads)
+                self._seen = stamps
+            return self._snapshot
+
+    def _read_state(self) -> tuple[Manifest, dict[str, str]]:
+        """The manifest, and the names given to free factors."""
+        try:
+            manifest = read_manifest(self.folder)
+            return manifest, read_names(self.folder, manifest)
+        except InputError as problem:
+            raise LostIndexError(str(problem)) from problem
+
+    def _stamps(self) -> Stamps:
+        return tuple(_stamp(self.folder / name) for name in (CURRENT, NAMES))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,0 +1,139 @@
+"""Name the objects of a photo and describe each with its own attributes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tagsight.data.vocabulary import normalise_tag
+from tagsight.errors import InputError
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight.predict.levels import LEVELS
+from tagsight.predict.predictor import Prediction
+from tagsight.predict.trained_model import TrainedModel
+from tagsight.regions import find_boxes
+from tagsight.types import Array, Floats
+
+N_OBJECTS, N_ATTRIBUTES = 2, 5  # of a photo, and of an object, unless another number is asked for
+Box = tuple[int, int, int, int]  # x0, y0, x1, y1 in the whole photo; the end is exclusive
+
+
+class Attribute(NamedTuple):
+    """An adjective and the probability that it applies."""
+
+    name: str
+    score: float
+
+
+class FoundObject(NamedTuple):
+    """An object, where it is clearest, and what it is like."""
+
+    name: str
+    score: float
+    region: int
+    box: Box
+    attributes: tuple[Attribute, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `annotate --json` prints it."""
+        return {**self._asdict(), "attributes": [attribute._asdict() for attribute in self.attributes]}
+
+
+def annotate_photo(
+    model: TrainedModel,
+    photo: PhotoFeatures,
+    posterior: Prediction,
+    *,
+    n_objects: int = N_OBJECTS,
+    n_attributes: int = N_ATTRIBUTES,
+    threshold: float = 0.0,
+) -> tuple[FoundObject, ...]:
+    """The most probable objects, each with its most probable attributes.
+
+    Objects and regions whose probabilities an index stores as equal count as equal, and the first is taken: the page of
+    an index and the command then say the same.
+    """
+    best = np.argsort(-np.rint(posterior.photo * LEVELS), kind="stable")[:n_objects]
+    found = [describe_region(model, photo, posterior, int(o), n_attributes, threshold) for o in best]
+    return tuple(one for one in found if one.score >= threshold)
+
+
+def describe_object(
+    model: TrainedModel,
+    photo: PhotoFeatures,
+    posterior: Prediction,
+    name: str,
+    *,
+    box: Box | None = None,
+    n_attributes: int = N_ATTRIBUTES,
+    threshold: float = 0.0,
+) -> FoundObject:
+    """A named object where it is clearest, among the regions mostly inside `box` if one is given.
+
+    Names are compared as tags are: case, kinds of spaces and the like do not count.
+    """
+    objects = {normalise_tag(word): o for o, word in enumerate(model.vocabulary.objects)}
+    if normalise_tag(name) not in objects:
+        known = ", ".join(model.vocabulary.objects) or "none"
+        raise InputError(f"the model does not know the object {name!r}; it knows {known}")
+    o = objects[normalise_tag(name)]
+    allowed = None if box is None else regions_inside(photo, box)
+    return describe_region(model, photo, posterior, o, n_attributes, threshold, allowed)
+
+
+def describe_region(
+    model: TrainedModel,
+    photo: PhotoFeatures,
+    posterior: Prediction,
+    o: int,
+    n_attributes: int,
+    threshold: float,
+    allowed: Array | None = None,
+) -> FoundObject:
+    """Object `o` at the region where it is most probable, and its attributes.
+
+    Among `allowed` regions (R,) only, they are those of the region.
+    """
+    if allowed is None:
+        region = find_clearest(posterior.found[:, o])
+        like = posterior.attributes_by_object[o]
+    else:
+        region = find_clearest(np.where(allowed, posterior.found[:, o], -1.0))
+        like = posterior.attributes[region]
+    ranked = np.argsort(-like, kind="stable")[:n_attributes]
+    attributes = [Attribute(model.vocabulary.attributes[a], float(like[a])) for a in ranked]
+    return FoundObject(
+        model.vocabulary.objects[o],
+        float(posterior.photo[o]),
+        region,
+        scale_boxes(photo)[region],
+        tuple(attribute for attribute in attributes if attribute.score >= threshold),
+    )
+
+
+def find_clearest(probabilities: Floats) -> int:
+    """The region with the highest probability (R,); the first of those that an index stores as equal."""
+    return int(np.argmax(np.rint(probabilities * LEVELS)))
+
+
+def regions_inside(photo: PhotoFeatures, box: Box) -> Array:
+    """(R,) whether at least half of each region lies inside `box`; the one most inside, if none does."""
+    x0, y0, x1, y1 = box
+    width, height = photo.size
+    if not (0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
+        raise InputError(f"box {x0},{y0},{x1},{y1} does not fit a photo of {width} x {height} pixels")
+    h, w = photo.labels.shape
+    rows = (np.arange(h) + 0.5) * height / h
+    columns = (np.arange(w) + 0.5) * width / w
+    inside = ((rows >= y0) & (rows < y1))[:, None] & ((columns >= x0) & (columns < x1))
+    share: Floats = np.bincount(photo.labels.ravel(), inside.ravel()) / np.bincount(photo.labels.ravel())
+    return share >= min(0.5, float(share.max()))
+
+
+def scale_boxes(photo: PhotoFeatures) -> list[Box]:
+    """Boxes of the regions in the whole photo."""
+    h, w = photo.labels.shape
+    width, height = photo.size
+    return [
+        (x0 * width // w, y0 * height // h, -(-x1 * width // w), -(-y1 * height // h))
+        for x0, y0, x1, y1 in find_boxes(photo.labels).tolist()
+    ]

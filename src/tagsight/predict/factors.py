@@ -1,0 +1,43 @@
+"""Every factor of a model: its kind, how often it is on, what it goes with."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tagsight.model.fields import correlate
+from tagsight.predict.object_attributes import complete_counts
+from tagsight.predict.trained_model import TrainedModel
+
+COMPANIONS = 5
+WEAKEST = 0.02  # correlation below which two factors have nothing to do with each other
+
+
+class Factor(NamedTuple):
+    """One column of the model."""
+
+    name: str
+    kind: str  # object, attribute or free
+    share: float  # of the training regions in which it is on
+    goes_with: tuple[tuple[str, float], ...]  # other factors and their correlation over regions, strongest first
+
+    def to_json(self) -> dict[str, Any]:
+        """As `factors --json` prints it."""
+        companions = [{"name": name, "correlation": value} for name, value in self.goes_with]
+        return {"name": self.name, "kind": self.kind, "share": self.share, "goes_with": companions}
+
+
+def list_factors(model: TrainedModel) -> list[Factor]:
+    """All factors in column order."""
+    summary, factors = model.predictor.learned.summary, model.predictor.learned.settings.factors
+    count, pair = summary.count, summary.pair
+    if model.predictor.object_attributes:
+        count, pair = complete_counts(model.predictor.object_attributes, model.predictor.learned)
+    correlation = correlate(count, pair, summary.n_regions)
+    kinds = ["object"] * factors.objects + ["attribute"] * factors.attributes + ["free"] * factors.free
+    names = model.factor_names
+    listed: list[Factor] = []
+    for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        strongest = np.argsort(-correlation[k], kind="stable")[:COMPANIONS]
+        companions = tuple((names[m], float(correlation[k, m])) for m in strongest if correlation[k, m] > WEAKEST)
+        listed.append(Factor(name, kind, float(count[k] / summary.n_regions), companions))
+    return listed

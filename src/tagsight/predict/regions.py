@@ -1,0 +1,112 @@
+"""What is in each region of a photo, in words."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tagsight.predict.annotate import N_OBJECTS, Box
+from tagsight.predict.region_labels import RegionLabels
+from tagsight.regions import paint_regions, resize_map
+from tagsight.types import Array, Floats
+
+REGION_OBJECTS, REGION_ATTRIBUTES, REGION_FREE = 3, 6, 3  # words shown of a region
+
+
+class FactorNames(NamedTuple):
+    """The words of the columns, in their order."""
+
+    objects: tuple[str, ...]
+    attributes: tuple[str, ...]
+    free: tuple[str, ...]
+
+
+class PhotoRegions(NamedTuple):
+    """The regions of a photo and what each may be."""
+
+    size: tuple[int, int]  # (W, H) of the whole photo
+    labels: Array  # (h, w) int32, at the scale of analysis
+    boxes: Array  # (R, 4) in the whole photo
+    probabilities: Floats  # (R, K), of objects that they are in the photo, and here (`Prediction.found`)
+    named: RegionLabels
+    names: FactorNames
+
+
+class ScoredWord(NamedTuple):
+    """A word and the probability that it applies."""
+
+    name: str
+    score: float
+
+
+class RegionDetails(NamedTuple):
+    """One region: what it most probably is, and all that is likely of it."""
+
+    region: int
+    box: Box
+    object: str | None  # None where it is none of them
+    objects: tuple[ScoredWord, ...]
+    attributes: tuple[ScoredWord, ...]
+    discovered: tuple[ScoredWord, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As the web API answers."""
+        words = {
+            kind: [one._asdict() for one in getattr(self, kind)] for kind in ("objects", "attributes", "discovered")
+        }
+        return {**self._asdict(), **words}
+
+
+def describe_regions(photo: PhotoRegions) -> list[RegionDetails]:
+    """Every region in words."""
+    names = photo.names
+    ends = np.cumsum([len(names.objects), len(names.attributes)])
+    labels = photo.named.label
+    seen: list[RegionDetails] = []
+    for region, (row, box) in enumerate(zip(photo.probabilities, photo.boxes.tolist(), strict=True)):
+        objects, attributes, free = np.split(row, ends)
+        ranked = rank_words(objects, names.objects, REGION_OBJECTS)
+        seen.append(
+            RegionDetails(
+                region,
+                (box[0], box[1], box[2], box[3]),
+                names.objects[labels[region] - 1] if labels[region] else None,
+                ranked,
+                rank_words(attributes, names.attributes, REGION_ATTRIBUTES),
+                rank_words(free, names.free, REGION_FREE),
+            )
+        )
+    return seen
+
+
+class ListedObject(NamedTuple):
+    """An object of a photo, as `annotate_photo` lists it."""
+
+    column: int  # among the objects
+    name: str
+    score: float  # probability that it is in the photo
+    region: int  # where it is clearest
+
+
+def list_objects(photo: PhotoRegions, n_objects: int = N_OBJECTS) -> list[ListedObject]:
+    """The most probable objects of a photo: those of `annotate_photo`, in its order and with its scores.
+
+    The highest probability of an object over the regions is the probability that it is in the photo
+    (`Prediction.found`).
+    """
+    objects = photo.probabilities[:, : len(photo.names.objects)]
+    best = np.argsort(-objects.max(axis=0), kind="stable")[:n_objects]
+    return [
+        ListedObject(o, photo.names.objects[o], float(objects[:, o].max()), int(objects[:, o].argmax()))
+        for o in best.tolist()
+    ]
+
+
+def rank_words(scores: Floats, names: tuple[str, ...], n: int) -> tuple[ScoredWord, ...]:
+    """The `n` most probable words."""
+    return tuple(ScoredWord(names[k], float(scores[k])) for k in np.argsort(-scores, kind="stable")[:n])
+
+
+def paint_objects(photo: PhotoRegions, *, threshold: float = 0.0) -> Array:
+    """(H, W) uint8: what `segment_objects` gives."""
+    values = photo.named.keep_sure(threshold).astype(np.uint8)
+    return resize_map(paint_regions(values, photo.labels), photo.size)

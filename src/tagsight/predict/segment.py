@@ -1,0 +1,34 @@
+"""Outline the objects of a photo."""
+
+import numpy as np
+
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight.predict.predictor import Prediction
+from tagsight.predict.region_labels import add_background, choose_labels
+from tagsight.regions import paint_regions, resize_map
+from tagsight.regions.dense_crf import refine_labels
+from tagsight.types import Array, Floats, Ints
+
+
+def segment_objects(photo: PhotoFeatures, posterior: Prediction, *, threshold: float = 0.0) -> Array:
+    """(H, W) uint8 at the size of the whole photo: 0 background, 1.. objects in the model's order."""
+    values = label_regions(posterior.objects, threshold=threshold).astype(np.uint8)
+    return resize_map(paint_regions(values, photo.labels), photo.size)
+
+
+def refine_objects(photo: PhotoFeatures, posterior: Prediction, pixels: Array, *, threshold: float = 0.0) -> Array:
+    """As `segment_objects`, its edges drawn to those of RGB `pixels` at the scale of analysis by a dense CRF."""
+    objects = np.where(posterior.objects < threshold, 0.0, posterior.objects)
+    return refine_probabilities(photo, add_background(objects), pixels)
+
+
+def refine_probabilities(photo: PhotoFeatures, probability: Array, pixels: Array) -> Array:
+    """(H, W) uint8 labels from the regions' `probability` (R, L) of background and objects, any positive scale."""
+    share = probability / np.maximum(probability.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    refined = refine_labels(paint_regions(share, photo.labels), pixels)
+    return resize_map(refined.astype(np.uint8), photo.size)
+
+
+def label_regions(objects: Floats, *, threshold: float = 0.0) -> Ints:
+    """(R,) 0 background, 1.. objects: the most probable of all, if at least as probable as `threshold`."""
+    return choose_labels(objects).keep_sure(threshold)

@@ -1,0 +1,110 @@
+"""Files that appear whole or not at all, and where tagsight keeps what it can make again."""
+
+import atexit
+import errno
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from tagsight.errors import InputError, TagsightWarning, WriteError
+
+_PARTIAL = re.compile(r"\.partial-[0-9a-f]{16}")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file that a crash leaves as it was before, or complete."""
+    with replace_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replace_file(path: Path) -> Generator[BinaryIO]:
+    """A new file to write; it takes the place of `path` when the block ends well.
+
+    Raises WriteError, which names `path` and the reason, where the disk is full or the place cannot be written to.
+    """
+    partial = place_partial(path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException as problem:
+        _discard(partial)
+        if isinstance(problem, OSError):
+            raise WriteError(path, problem.strerror or str(problem), _remedy(path, problem)) from problem
+        raise
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a file; one that a killed process left without its end is ended first."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(f"\n{line}\n".encode())
+    except OSError as problem:
+        raise WriteError(path, problem.strerror or str(problem), _remedy(path, problem)) from problem
+
+
+def _remedy(path: Path, problem: OSError) -> str:
+    in_cache = path.absolute().is_relative_to(locate_cache().absolute())
+    other = "point TAGSIGHT_CACHE elsewhere" if in_cache else "choose another place"
+    return f"free some space or {other}" if problem.errno in (errno.ENOSPC, errno.EDQUOT) else other
+
+
+def place_partial(folder: Path) -> Path:
+    """A path in `folder` for a file or folder that is not complete yet."""
+    return folder / f".partial-{secrets.token_hex(8)}"
+
+
+def is_partial(name: str) -> bool:
+    """Whether a name is one of `place_partial`, left by a process that was killed."""
+    return _PARTIAL.fullmatch(name) is not None
+
+
+def _discard(partial: Path) -> None:
+    try:
+        partial.unlink(missing_ok=True)
+    except OSError:  # its folder is not one, or cannot be written to: there is nothing to remove
+        return
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file that the user named."""
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise InputError(f"cannot read {str(path)!r}: {problem.strerror or problem}") from problem
+
+
+def locate_cache() -> Path:
+    """$TAGSIGHT_CACHE, or tagsight in $XDG_CACHE_HOME or ~/.cache; a temporary folder where that cannot be written to.
+
+    The temporary folder is that of this process and of those it starts, and is removed when this process ends.
+    """
+    if own := os.environ.get("TAGSIGHT_CACHE"):
+        return Path(own)
+    prior_log_odds = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tagsight"
+    if can_write(prior_log_odds):
+        return prior_log_odds
+    folder = tempfile.mkdtemp(prefix="tagsight-cache-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["TAGSIGHT_CACHE"] = folder
+    message = f"the cache {str(prior_log_odds)!r} cannot be written to, so nothing is cached beyond this run"
+    warnings.warn(f"{message}; point TAGSIGHT_CACHE to a folder to keep it", TagsightWarning, stacklevel=2)
+    return Path(folder)
+
+
+def can_write(folder: Path) -> bool:
+    """Whether files can be written to a folder, or to the nearest one above it that exists."""
+    place = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    return place.is_dir() and os.access(place, os.W_OK | os.X_OK)

@@ -1,0 +1,1 @@
+"""Tagged photos -> trained model: batches, fit, calibration, pipeline."""

@@ -1,0 +1,254 @@
+"""From a collection of tagged photos to a trained model."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tagsight.data.collection import Collection, Problem
+from tagsight.data.photo import read_photo
+from tagsight.data.vocabulary import Tags, Vocabulary, tag_matrix
+from tagsight.engine.checkpoint import Identity, open_checkpoint
+from tagsight.engine.devices import check_device, check_engine, open_engine
+from tagsight.errors import InputError, UnreadablePhotoError
+from tagsight.features.classic import choose_photos, learn_codebook
+from tagsight.features.extract import Extraction, MapFunction, extract
+from tagsight.features.extractor import ExtractorConfig, pin_extractor
+from tagsight.features.photo_features import MAX_REGIONS, N_REGIONS
+from tagsight.model.settings import MAX_FREE, NOISES, check_shrinkage
+from tagsight.model.start import STARTS
+from tagsight.model.validation import MAX_WORKERS, check_between, check_choice
+from tagsight.predict.trained_model import TrainedModel, Training
+from tagsight.regions import segment_photo
+from tagsight.runtime.interrupts import Stop, check_stop
+from tagsight.runtime.progress import Report, no_progress
+from tagsight.training.example_crops import crop_examples
+from tagsight.training.fit import FitOptions, check_budget, check_model_alone, fit_photos
+from tagsight.types import Array
+
+MAX_SEED = 2**32 - 1  # of scikit-learn's generators
+MAX_STRENGTH = 1e6  # of either field
+
+
+class TrainOptions(NamedTuple):
+    """What a user may choose."""
+
+    features: str = "deep"
+    n_free: int = 20
+    coupling: float = 1.0
+    affinity: float = 1.0
+    centred: bool = False  # the field within a region; see `model.fields`
+    noise: str = "isotropic"  # or "full": a covariance; see `model.noise`
+    exclusive: bool = False  # at most one object or free factor is on in a region
+    shrinkage: float | None = None  # of appearances, in regions; None: learned; see `model.settings.Settings`
+    attribute_shrinkage: float | None = None  # None: as for the others
+    start: str = "tags"  # one of `model.start.STARTS`
+    photo_effect: float = 0.0  # share of its photo's mean subtracted from a region's vector; see `trained.embed`
+    attributes_of: str = "regions"  # or "objects"; see `model.object_attributes`
+    photo_prior: float | None = None  # see `photo_prior`
+    n_regions: int = N_REGIONS
+    seed: int = 0
+    n_workers: int | None = None
+    device: str = "cpu"  # where the built-in network runs and the model sweeps; see StackedIBP
+    classifiers: bool = True  # False: the model's posterior alone answers
+    memory: int | None = None  # bytes this process may hold; see `memory.read_size`
+    engine: str = "local"  # or "ray": photos are described and the model sweeps on a cluster
+    address: str | None = None  # of that cluster; see `engine.ray.cluster.join_cluster`
+
+    @property
+    def fit_options(self) -> FitOptions:
+        """Those that concern the fit."""
+        return FitOptions(
+            n_free=self.n_free,
+            coupling=self.coupling,
+            affinity=self.affinity,
+            centred=self.centred,
+            noise=self.noise,
+            exclusive=self.exclusive,
+            shrinkage=self.shrinkage,
+            attribute_shrinkage=self.attribute_shrinkage,
+            start=self.start,
+            photo_effect=self.photo_effect,
+            attributes_of=self.attributes_of,
+            photo_prior=self.photo_prior,
+            classifiers=self.classifiers,
+            device=self.device,
+            seed=self.seed,
+            memory=self.memory,
+            engine=self.engine,
+            n_actors=self.n_workers,
+        )
+
+
+class CheckpointOptions(NamedTuple):
+    """Where a training keeps what is done, and whether it goes on from what lies there."""
+
+    folder: Path
+    resume: bool
+    stop: Stop
+
+
+class Outcome(NamedTuple):
+    """A trained model, and the photos that could not be used."""
+
+    model: TrainedModel
+    problems: tuple[Problem, ...]
+    seconds: dict[str, float]  # of each stage
+
+
+def train(
+    collection: Collection,
+    options: TrainOptions,
+    report: Report = no_progress,
+    checkpointing: CheckpointOptions | None = None,
+) -> Outcome:
+    """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
+    check_options(options)
+    if not any(photo.objects or photo.attributes for photo in collection.photos):
+        raise InputError(f"no photo of {collection.name!r} has a tag, so no word can be learned: add tags")
+    check_device(options.device)  # now, not after an hour of describing photos
+    check_engine(options.engine, options.device)
+    check_budget(options.fit_options)
+    with open_engine(options.engine, options.address) as map_fn:
+        return _train(collection, options, report, checkpointing, map_fn)
+
+
+def check_options(options: TrainOptions) -> None:
+    """Raise InputError for a number that no training can be done with."""
+    check_between(options.n_free, "the number of free factors", 0, MAX_FREE)
+    check_between(options.n_regions, "the number of regions", 1, MAX_REGIONS)
+    check_between(options.coupling, "coupling", 0, MAX_STRENGTH)
+    check_between(options.affinity, "affinity", 0, MAX_STRENGTH)
+    check_between(options.seed, "seed", 0, MAX_SEED)
+    check_choice(options.noise, "noise", NOISES)
+    check_choice(options.start, "start", tuple(STARTS))
+    check_shrinkage(options.shrinkage, options.attribute_shrinkage)
+    check_model_alone(options.fit_options)
+    if options.n_workers is not None:
+        check_between(options.n_workers, "the number of workers", 1, MAX_WORKERS)
+
+
+def _train(
+    collection: Collection,
+    options: TrainOptions,
+    report: Report,
+    checkpointing: CheckpointOptions | None,
+    map_fn: MapFunction | None,
+) -> Outcome:
+    clock = _Clock()
+    with clock.stage("codebook"):
+        extractor_config = make_extractor_config(collection, options, report)
+    with clock.stage("features"):
+        extraction = _extract(collection, extractor_config, options, report, map_fn)
+    tagged = {photo.path: photo for photo in collection.photos}
+    matrix = tag_matrix([tagged[path] for path in extraction.photos], collection.vocabulary)
+    tags = Tags(*np.hsplit(matrix, [len(collection.vocabulary.objects)]))
+    checkpoint = None
+    if checkpointing is not None:
+        identity = identify(extraction, collection.vocabulary, matrix, options)
+        checkpoint = open_checkpoint(
+            checkpointing.folder, identity, resume=checkpointing.resume, stop=checkpointing.stop
+        )
+    photos = extraction.described if options.memory else list(extraction.load())
+    with clock.stage("model"):
+        fitted = fit_photos(photos, tags, options.fit_options, report, checkpoint)
+    with clock.stage("examples"):
+        example_crops = crop_examples(fitted.top_regions, extraction.photos, photos)
+    training = Training(len(photos), options.seed, fitted.bound, metadata.version("tagsight"))
+    return Outcome(
+        TrainedModel(
+            collection.vocabulary,
+            extractor_config,
+            options.n_regions,
+            fitted.predictor,
+            example_crops,
+            training,
+        ),
+        extraction.problems,
+        clock.seconds,
+    )
+
+
+def identify(extraction: Extraction, vocabulary: Vocabulary, tags: Array, options: TrainOptions) -> Identity:
+    """What a checkpoint must be of to go on: the settings by name, and the data by their content."""
+    settings = options._asdict()
+    for name in ("n_workers", "engine", "address"):  # the answer does not depend on them, but for rounding
+        del settings[name]
+    return {
+        **settings,
+        "photos": len(extraction.places),
+        "content of the photos": _digest(place.name for place in extraction.places),
+        "description": extraction.cache.folder.name,
+        "vocabulary": _digest([*vocabulary.objects, "", *vocabulary.attributes]),
+        "tags": sha256(tags.tobytes()).hexdigest()[:12],
+    }
+
+
+def _digest(words: Iterable[str]) -> str:
+    return sha256("\0".join(words).encode()).hexdigest()[:12]
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start
+
+
+def make_extractor_config(collection: Collection, options: TrainOptions, report: Report) -> ExtractorConfig:
+    """How to describe photos; classic features learn their codebook from the collection first."""
+    if options.features != "classic":
+        return pin_extractor(ExtractorConfig(options.features))
+    pick = choose_photos(len(collection.photos), seed=options.seed)
+    paths = [collection.photos[i].path for i in pick]
+
+    def read() -> Iterator[tuple[Array, Array]]:
+        for number, path in enumerate(paths):
+            check_stop()
+            report("learning the codebook", number, len(paths))
+            try:
+                pixels = read_photo(path).pixels
+            except UnreadablePhotoError:
+                continue  # reported by the extraction, which meets it too
+            yield pixels, segment_photo(pixels, options.n_regions).labels
+
+    return pin_extractor(ExtractorConfig("classic", learn_codebook(read(), seed=options.seed)))
+
+
+def _extract(
+    collection: Collection,
+    extractor_config: ExtractorConfig,
+    options: TrainOptions,
+    report: Report,
+    map_fn: MapFunction | None,
+) -> Extraction:
+    paths = [photo.path for photo in collection.photos]
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        report("describing photos", done, len(paths))
+
+    extraction = extract(
+        paths,
+        extractor_config,
+        n_regions=options.n_regions,
+        n_workers=options.n_workers,
+        map_fn=map_fn,
+        on_photo=count,
+        device=options.device,
+    )
+    if not extraction.photos:
+        first = extraction.problems[0]
+        raise InputError(f"none of the {len(paths)} photos can be read (first: {first.path.name!r}: {first.reason})")
+    return extraction

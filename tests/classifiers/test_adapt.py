@@ -1,0 +1,56 @@
+"""A reader that learns from new photos what it says of them with the help of kin."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from tagsight.classifiers.adapt import adapt_classifiers
+from tagsight.classifiers.attributes import AttributeClassifier
+from tagsight.classifiers.fit import RegionClassifiers
+from tagsight.classifiers.height_prior import BANDS
+from tagsight.classifiers.regions import Regions
+from tagsight.classifiers.regression import Linear
+from tagsight.classifiers.score import score_regions
+from tagsight.classifiers.weights import ClassifierWeights
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight.features.views import Views
+
+
+def make_regions(X: np.ndarray) -> Regions:
+    n = len(X)
+    photo = PhotoFeatures(
+        X.astype(np.float16), np.arange(n, dtype=np.int32)[None], np.zeros((0, 2), int), np.zeros(0), (n, 1)
+    )
+    return Regions([photo], Views(np.array([X.shape[1]]), np.ones(1), np.ones(1)), X.astype(np.float32))
+
+
+def make_classifiers(weights: list[list[float]], *, bias: float) -> RegionClassifiers:
+    d, K = len(weights), len(weights[0])
+    objects = Linear(np.array(weights, np.float32), np.zeros(K, np.float32))
+    photo_classifier = Linear(np.zeros((d, K - 1), np.float32), np.zeros(K - 1, np.float32))
+    empty = np.zeros((K, 0), np.float32)
+    none = AttributeClassifier(Linear(np.zeros((d, 0), np.float32), np.zeros(0, np.float32)), empty, empty)
+    return RegionClassifiers(
+        photo_classifier, objects, none, np.zeros((K, BANDS)), ClassifierWeights(smoothing=0.9), 0.5, bias
+    )
+
+
+def test_a_sign_that_the_reader_did_not_know_is_learned_from_the_photos() -> None:
+    rng = np.random.default_rng(0)
+    things = rng.random(400) < 0.5
+    known, unknown = 2.0 * things - 1.0, 2.0 * things - 1.0
+    X = np.stack([known, unknown, np.zeros(400)], axis=1) + rng.normal(0, 0.2, (400, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    classifiers = make_classifiers([[-3.0, 3.0], [0.0, 0.0], [0.0, 0.0]], bias=0.0)
+    adapted = adapt_classifiers(make_regions(X), classifiers)
+    for sign in (-1.0, 1.0):  # alone, the known sign hidden
+        hidden = make_regions(np.array([[0.0, sign, 0.0]]))
+        assert_allclose(score_regions(hidden, classifiers).margin, 0.0, atol=1e-6)
+        assert sign * score_regions(hidden, adapted).margin[0] > 0.3
+
+
+def test_what_is_added_to_the_background_is_added_once() -> None:
+    """With nothing to tell regions apart both readers agree, whatever the bias."""
+    X = np.tile([[1.0, 0.0]], (50, 1))
+    classifiers = make_classifiers([[0.0, 0.0], [0.0, 0.0]], bias=1.5)
+    regions = make_regions(X)
+    assert_allclose(score_regions(regions, adapt_classifiers(regions, classifiers)).margin, -1.5, atol=0.02)

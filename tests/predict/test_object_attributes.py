@@ -1,0 +1,166 @@
+"""Attributes of objects, from training to answers, on planted photos."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+
+from tagsight.classifiers.calibration import Calibration
+from tagsight.data.vocabulary import Tags
+from tagsight.errors import InputError
+from tagsight.model.object_attributes import learn_probability
+from tagsight.predict.object_attributes import AS_MODELLED, complete_counts, describe_objects, describe_parts
+from tagsight.predict.predictor import Predictor, infer_regions, predict_photos
+from tagsight.training import fit as fitting
+from tagsight.training.batches import ALIGN
+from tagsight.training.fit import FitOptions, FittedParts, fit_photos
+from tagsight_bench.evaluation.given_location import score_given_location
+from tagsight_bench.evaluation.given_name import score_given_name
+from tagsight_bench.ours import StackedIBPMethod
+from tests.baselines.planted import ATTRIBUTES, OBJECTS, World, draw_world
+
+OPTIONS = FitOptions(
+    n_free=3, coupling=0.0, affinity=0.0, noise="full", exclusive=True, classifiers=False, attributes_of="objects"
+)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return draw_world(ALIGN + 100, seed=0)
+
+
+@pytest.fixture(scope="module")
+def parts(world: World) -> FittedParts:
+    return fit_photos(world.photos, world.tags, OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def fitted(parts: FittedParts) -> Predictor:
+    return parts.predictor
+
+
+def test_regions_have_no_attributes_of_their_own(fitted: Predictor, world: World) -> None:
+    assert not fitted.learned.summary.count[OBJECTS : OBJECTS + ATTRIBUTES].any()
+    assert fitted.object_attributes is not None
+    assert_array_equal(fitted.object_attributes.probability, learn_probability(*world.tags))
+
+
+def test_answers_put_together_by_hand(fitted: Predictor, world: World) -> None:
+    attributes = fitted.object_attributes
+    assert attributes is not None
+    fitted = fitted._replace(attribute_calibration=Calibration(0.7, -0.2, None, 0.4))
+    phi = fitted.learned.state.appearance.mean[:OBJECTS]
+    for photo, posterior in zip(world.photos[:3], predict_photos(fitted, world.photos[:3]), strict=True):
+        stacked, seen = infer_regions(fitted, [photo])
+        assert np.isneginf(seen.log_odds[:, OBJECTS : OBJECTS + ATTRIBUTES]).all()
+        share = seen.assign[:, :OBJECTS].astype(np.float64)
+        for o in range(OBJECTS):
+            if share[:, o].sum() < 0.5:
+                continue
+            deviation = share[:, o] @ stacked.X / share[:, o].sum() - phi[o]
+            theta = attributes.probability[o]
+            length = np.sum(attributes.effect * attributes.weights, axis=1)
+            evidence = attributes.weights @ deviation - (0.5 - theta) * length
+            odds = fitted.attribute_calibration.slope * evidence + fitted.attribute_calibration.offset
+            expected = expit(odds + fitted.attribute_calibration.whole * np.log(theta / (1 - theta)))
+            assert_allclose(posterior.attributes_by_object[o], expected, rtol=1e-3)
+        assert_allclose(posterior.attributes, share @ posterior.attributes_by_object, rtol=1e-4, atol=1e-6)
+    allowed = Tags(np.ones((1, OBJECTS), np.uint8), np.array([[1, 0, 1, 1, 1]], np.uint8))
+    (within,) = predict_photos(fitted, world.photos[:1], allowed)
+    assert not within.attributes_by_object[:, 1].any()
+    assert not within.attributes[:, 1].any()
+    assert within.attributes_by_object[:, 0].all()
+
+
+def test_a_part_that_is_one_object_is_described_as_that_object(fitted: Predictor, world: World) -> None:
+    attributes = fitted.object_attributes
+    assert attributes is not None
+    stacked, seen = infer_regions(fitted, world.photos[:1])
+    phi = seen.appearance[:OBJECTS]
+    share = seen.assign[:, :OBJECTS].astype(np.float64)
+    o = int(share.sum(axis=0).argmax())
+    described = describe_objects(attributes, fitted.attribute_calibration, phi, stacked.X, seen.log_odds)
+    mine = np.where(share[:, o] > 0.5, 1.0, 0.0)
+    parts = np.stack([mine, np.ones(len(mine))])
+    found = describe_parts(attributes, fitted.attribute_calibration, phi, stacked.X, seen.log_odds, parts)
+    assert_allclose(found[0], described.attributes_by_object[o], rtol=0.02)
+    assert ((found > 0) & (found < 1)).all()
+
+
+def test_planted_attributes_are_found_by_name_and_by_place(world: World) -> None:
+    judge = draw_world(150, seed=1)
+    options = OPTIONS._asdict()
+    del options["weights"]
+    method = StackedIBPMethod(**options).fit(world.photos, world.tags)
+    assert score_given_name(method.predict(judge.photos), judge.instances) > 0.95
+    assert score_given_location(method, judge.photos, judge.instances).mean_ap > 0.95
+
+
+def test_a_budget_of_memory_changes_nothing(parts: FittedParts, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "plan_length", lambda *_: ALIGN)
+    spilled = fit_photos(world.photos, world.tags, OPTIONS._replace(memory=10**12))
+    fitted, stored = parts.predictor, spilled.predictor
+    assert fitted.object_attributes is not None
+    assert stored.object_attributes is not None
+    for a, b in zip(fitted.object_attributes, stored.object_attributes, strict=True):
+        assert_array_equal(a, b)
+    assert stored.attribute_calibration == fitted.attribute_calibration
+    assert spilled.top_regions == parts.top_regions
+
+
+def test_examples_of_attributes_are_regions_of_photos_tagged_with_them(parts: FittedParts, world: World) -> None:
+    for a in range(ATTRIBUTES):
+        top_regions = parts.top_regions[OBJECTS + a]
+        assert top_regions
+        for spot in top_regions:
+            assert world.tags.attributes[spot.photo, a]
+            assert world.labels[spot.photo][spot.region] > 0
+
+
+def test_counts_hold_attributes_with_their_objects(fitted: Predictor) -> None:
+    assert fitted.object_attributes is not None
+    count, pair = complete_counts(fitted.object_attributes, fitted.learned)
+    theta, objects = fitted.object_attributes.probability, fitted.learned.summary.count[:OBJECTS]
+    assert_allclose(count[OBJECTS : OBJECTS + ATTRIBUTES], objects @ theta)
+    assert_allclose(pair, pair.T)
+    assert_allclose(np.diag(pair)[: OBJECTS + ATTRIBUTES], count[: OBJECTS + ATTRIBUTES])
+    assert pair[1, OBJECTS + 2] == pytest.approx(objects[1] * theta[1, 2])
+    assert pair[OBJECTS, OBJECTS + 1] == pytest.approx(np.sum(objects * theta[:, 0] * theta[:, 1]))
+    assert_array_equal(count[:OBJECTS], objects)
+
+
+def test_too_few_photos_to_calibrate_on_leave_the_models_own_odds() -> None:
+    few = draw_world(20, seed=2)
+    assert fit_photos(few.photos, few.tags, OPTIONS).predictor.attribute_calibration == AS_MODELLED
+
+
+def test_photos_without_objects_or_attributes_are_learned_from(world: World) -> None:
+    for tags in (
+        world.tags._replace(attributes=world.tags.attributes[:, :0]),
+        world.tags._replace(objects=world.tags.objects[:, :0]),
+        world.tags._replace(objects=np.zeros_like(world.tags.objects)),
+    ):
+        few = Tags(tags.objects[:60], tags.attributes[:60])
+        one = fit_photos(world.photos[:60], few, OPTIONS).predictor
+        (posterior,) = predict_photos(one, world.photos[:1])
+        for part in posterior:
+            assert np.isfinite(part).all()
+        assert posterior.attributes.shape[1] == few.attributes.shape[1]
+
+
+def test_new_photos_looked_at_together_are_described_too(fitted: Predictor, world: World) -> None:
+    transductive = predict_photos(fitted, world.photos[:20], transductive=True)
+    assert all(np.isfinite(part).all() for posterior in transductive for part in posterior)
+
+
+def test_beside_region_classifiers_they_are_refused(world: World) -> None:
+    with pytest.raises(InputError, match="attributes_of objects is for a model without region classifiers"):
+        fit_photos(world.photos, world.tags, FitOptions(attributes_of="objects"))
+    with pytest.raises(InputError, match="attributes_of must be one of regions, objects"):
+        fit_photos(world.photos, world.tags, FitOptions(attributes_of="photos", classifiers=False))
+
+
+def test_calibration_is_of_evidence_and_prior(fitted: Predictor) -> None:
+    assert isinstance(fitted.attribute_calibration, Calibration)
+    assert fitted.attribute_calibration.error is not None
+    assert fitted.attribute_calibration.error < 0.1

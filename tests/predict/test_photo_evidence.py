@@ -1,0 +1,155 @@
+"""What the model alone says of photos as wholes, by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tagsight.classifiers.calibration import BOUND, Calibration, fit_calibration
+from tagsight.data.vocabulary import Tags
+from tagsight.demo.mask_measures import mean_defined
+from tagsight.engine.inference import NewPhotos, infer_photos
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight.predict.photo_evidence import collect_photo_evidence, measure_attribute_support
+from tagsight.predict.predictor import Predictor, predict_photos, stack_regions
+from tagsight.training import fit as fitting
+from tagsight.training.batches import FeatureSpace, InMemoryBatches, OnDiskBatches
+from tagsight.training.fit import FitOptions, fit_photos
+from tagsight.training.held_out import calibrate_posteriors
+from tagsight.types import Array
+from tagsight_bench.evaluation.ranking import average_precision, measure_columns
+from tests.baselines.planted import World, draw_world
+
+
+def test_company_is_a_mean_of_log_odds_weighed_by_affinity() -> None:
+    M = np.array([[0.5, -0.25, 0.0], [0.0, 0.0, 0.2]])
+    strongest = np.array([[4.0, 8.0, -6.0], [-np.inf, 8.0, 1e9], [-np.inf, -np.inf, -np.inf]])
+    expected = [[(0.5 * 4 - 0.25 * 8) / 0.75, -6.0], [-8.0, BOUND], [0.0, 0.0]]
+    assert_allclose(measure_attribute_support(strongest, M), expected)
+
+
+def test_an_object_nothing_goes_with_has_no_company() -> None:
+    assert measure_attribute_support(np.array([[3.0, 4.0]]), np.zeros((2, 2))).tolist() == [[0.0, 0.0]]
+    assert measure_attribute_support(np.zeros((2, 0)), np.zeros((3, 0))).tolist() == [[0.0] * 3] * 2
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return draw_world(150, seed=0)
+
+
+def fit(world: World, affinity: float) -> Predictor:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "MAX_SWEEPS", 25)
+        options = FitOptions(n_free=2, coupling=0.4, affinity=affinity, centred=True, classifiers=False)
+        return fit_photos(world.photos, world.tags, options).predictor
+
+
+@pytest.fixture(scope="module")
+def fitted(world: World) -> Predictor:
+    return fit(world, 2.0)
+
+
+def infer(fitted: Predictor, photo: PhotoFeatures) -> Array:
+    """(R, K) log-odds of one photo, all factors allowed."""
+    stacked = stack_regions([photo], fitted.views, fitted.projection)
+    anything = np.ones((1, fitted.learned.settings.factors.total), np.uint8)
+    return infer_photos(fitted.learned, NewPhotos(*stacked, anything)).log_odds
+
+
+def test_a_photo_is_asked_for_the_clearest_region_and_the_company(world: World, fitted: Predictor) -> None:
+    scale = Calibration(0.1, -1.0, None, 0.3)
+    factors = fitted.learned.settings.factors
+    M = fitted.learned.state.affinity[: factors.objects, factors.objects : factors.tagged]
+    for photo, posterior in zip(
+        world.photos[:5], predict_photos(fitted._replace(object_calibration=scale), world.photos[:5]), strict=True
+    ):
+        objects, attributes = np.hsplit(infer(fitted, photo)[:, : factors.tagged], [factors.objects])
+        for o in range(factors.objects):
+            said = sum(M[o, a] * min(max(attributes[:, a].max(), -BOUND), BOUND) for a in range(factors.attributes))
+            attribute_support = said / np.abs(M[o]).sum()
+            assert posterior.photo[o] == pytest.approx(scale.apply(objects[:, o].max(), attribute_support), rel=1e-4)
+            like = fitted.attribute_calibration.apply(attributes[np.argmax(objects[:, o])])
+            assert_allclose(posterior.attributes_by_object[o], like, rtol=1e-4)
+
+
+def test_what_is_barred_is_neither_there_nor_company(world: World, fitted: Predictor) -> None:
+    fitted = fitted._replace(object_calibration=Calibration(0.1, -1.0, None, 0.3))
+    n_objects, n_attributes = (part.shape[1] for part in world.tags)
+    allowed = Tags(np.ones((3, n_objects), np.uint8), np.zeros((3, n_attributes), np.uint8))
+    allowed.objects[:, 0] = 0
+    alone = fitted._replace(object_calibration=Calibration(0.1, -1.0, None))
+    answers = (predict_photos(model, world.photos[:3], allowed) for model in (fitted, alone))
+    for with_company, without in zip(*answers, strict=True):
+        assert with_company.photo[0] == 0
+        assert (with_company.photo[1:] > 0).all()
+        assert_allclose(with_company.photo, without.photo)
+
+
+def test_without_the_field_there_is_no_company(world: World) -> None:
+    alone = fit(world, 0.0)
+    assert alone.learned.state.affinity.any()  # counted, and not read
+    assert alone.object_calibration.whole == 0.0
+    odds = np.random.default_rng(0).normal(size=(6, alone.learned.settings.factors.total))
+    assert not collect_photo_evidence(odds, np.array([0, 0, 0, 1, 1, 1]), alone.learned).attribute_support.any()
+
+
+def test_company_tells_objects_whose_attributes_go_with_them() -> None:
+    """Of the planted photos, those in which each object has attributes of its own two alone."""
+    drawn = draw_world(1500, seed=1)
+    mine = [
+        i
+        for i, found in enumerate(drawn.instances)
+        if all(set(np.flatnonzero(has)) <= {o, o + 1} for o, has in zip(found.objects, found.attributes, strict=True))
+    ]
+    learn, judge = mine[: len(mine) // 2], mine[len(mine) // 2 :]
+    rng = np.random.default_rng(0)
+
+    def blur(photo: PhotoFeatures) -> PhotoFeatures:
+        return photo._replace(features=photo.features + rng.normal(0, 1.5, photo.features.shape).astype(np.float16))
+
+    photos = [blur(photo) for photo in drawn.photos]
+    tags = Tags(drawn.tags.objects[learn], drawn.tags.attributes[learn])
+    found = fit(drawn._replace(photos=[photos[i] for i in learn], tags=tags), 2.0)
+    assert found.object_calibration.whole > 0.01
+    new, truth = [photos[i] for i in judge], drawn.tags.objects[judge]
+    right = [
+        mean_defined(
+            measure_columns(
+                average_precision, np.array([prediction.photo for prediction in predict_photos(model, new)]), truth
+            )
+        )
+        for model in (found, found._replace(object_calibration=found.object_calibration._replace(whole=0.0)))
+    ]
+    assert right[0] > right[1] + 0.01
+
+
+def test_calibration_is_that_of_photos_asked_one_by_one(world: World, fitted: Predictor, tmp_path: Path) -> None:
+    """Attributes where the tagged objects are, or anywhere; objects with their company, which here goes with them."""
+    n, K, A = 40, *(part.shape[1] for part in world.tags)
+    M = np.zeros_like(fitted.learned.state.affinity)
+    M[:K, K : 2 * K] = np.eye(K)
+    learned = fitted.learned._replace(state=fitted.learned.state._replace(affinity=M))
+    fitted, photos = fitted._replace(learned=learned), world.photos[:n]
+    odds = [infer(fitted, photo) for photo in photos]
+    attribute_support = np.array([[one[:, K + o].max() for o in range(K)] for one in odds])
+    tags = Tags((attribute_support > np.median(attribute_support, axis=0)).astype(np.uint8), world.tags.attributes[:n])
+    assert not tags.objects.any(axis=1).all()
+    space = FeatureSpace(fitted.views, fitted.projection, fitted.projection)
+    found = calibrate_posteriors(InMemoryBatches(photos, space), tags, learned)
+    strongest = np.array([one[:, :K].max(axis=0) for one in odds])
+    objects = fit_calibration(strongest.T.ravel(), tags.objects.T.ravel(), attribute_support.T.ravel())
+    assert found.objects.whole > 0.01
+    for part in ("slope", "whole", "offset"):
+        assert getattr(found.objects, part) == pytest.approx(getattr(objects, part), rel=1e-3)
+    asked = [(i, one[:, o].argmax()) for i, one in enumerate(odds) for o in np.flatnonzero(tags.objects[i])]
+    like = [odds[i][j, K : K + A] for i, j in asked]
+    bare = [i for i in range(n) if not tags.objects[i].any()]
+    like += [odds[i][:, K : K + A].max(axis=0) for i in bare]
+    real = tags.attributes[[i for i, _ in asked] + bare]
+    attributes = fit_calibration(np.array(like).T.ravel(), real.T.ravel())
+    assert_allclose(found.attributes[:2], attributes[:2], rtol=1e-3)
+    sizes = np.array([len(photo.features) for photo in photos])
+    stored = calibrate_posteriors(OnDiskBatches(photos, sizes, space, tmp_path, 13), tags, learned)
+    assert stored == found

@@ -1,0 +1,92 @@
+"""Answers from a hand-made posterior of a hand-made photo."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tagsight.classifiers.calibration import UNCALIBRATED
+from tagsight.data.vocabulary import Vocabulary
+from tagsight.errors import InputError
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight.predict.annotate import annotate_photo, describe_object, regions_inside, scale_boxes
+from tagsight.predict.predictor import Prediction, Predictor
+from tagsight.predict.segment import refine_objects, segment_objects
+from tagsight.predict.trained_model import TrainedModel
+
+LABELS = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.int32)
+PHOTO = PhotoFeatures(np.zeros((3, 1)), LABELS, np.array([[0, 1]]), np.ones(1), (8, 4))
+POSTERIOR = Prediction(
+    objects=np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.1]]),
+    attributes=np.array([[0.1, 0.7, 0.3], [0.9, 0.2, 0.6], [0.5, 0.5, 0.5]]),
+    free=np.zeros((3, 0)),
+    weight=np.zeros(5),
+    photo=np.array([0.95, 0.85]),
+    attributes_by_object=np.array([[0.2, 0.8, 0.4], [0.9, 0.1, 0.5]]),
+)
+
+
+@pytest.fixture
+def model() -> TrainedModel:
+    predictor = Predictor(*(None,) * len(Predictor._fields))  # pyright: ignore
+    predictor = predictor._replace(object_calibration=UNCALIBRATED, attribute_calibration=UNCALIBRATED)
+    blank: tuple = (None,) * len(TrainedModel._fields)
+    vocabulary = Vocabulary(("horse", "car"), ("shiny", "furry", "brown"))
+    return TrainedModel(*blank)._replace(vocabulary=vocabulary, predictor=predictor)
+
+
+def test_objects_come_by_probability_each_with_its_own_attributes(model: TrainedModel) -> None:
+    horse, car = annotate_photo(model, PHOTO, POSTERIOR, n_attributes=2)
+    assert (horse.name, horse.score, horse.region) == ("horse", 0.95, 0)
+    assert [a.name for a in horse.attributes] == ["furry", "brown"]
+    assert (car.name, car.score, car.region) == ("car", 0.85, 1)
+    assert [a.name for a in car.attributes] == ["shiny", "brown"]
+
+
+def test_what_is_found_is_as_probable_as_the_object_where_it_is_clearest() -> None:
+    assert_allclose(POSTERIOR.found[:, 0], [0.95, 0.95 * 0.2 / 0.9, 0.95 * 0.3 / 0.9])
+    barred = POSTERIOR._replace(objects=POSTERIOR.objects * [1, 0])
+    assert_array_equal(barred.found[:, 1], 0)
+
+
+def test_the_threshold_leaves_out_objects_and_attributes(model: TrainedModel) -> None:
+    (horse,) = annotate_photo(model, PHOTO, POSTERIOR, threshold=0.9)
+    assert (horse.name, horse.attributes) == ("horse", ())
+
+
+def test_boxes_are_those_of_the_whole_photo() -> None:
+    assert scale_boxes(PHOTO) == [(0, 0, 4, 2), (4, 0, 8, 4), (0, 2, 4, 4)]
+
+
+def test_a_named_object_is_described_inside_a_box(model: TrainedModel) -> None:
+    assert describe_object(model, PHOTO, POSTERIOR, "horse").region == 0
+    inside = describe_object(model, PHOTO, POSTERIOR, "horse", box=(0, 0, 4, 2))
+    assert inside.attributes[0] == ("furry", 0.7)  # there, 0.8 in all
+    assert describe_object(model, PHOTO, POSTERIOR, "horse", box=(0, 2, 4, 4)).region == 2
+    with pytest.raises(InputError, match="does not know the object 'cow'; it knows horse, car"):
+        describe_object(model, PHOTO, POSTERIOR, "cow")
+
+
+def test_a_box_takes_regions_half_inside_or_else_the_most() -> None:
+    assert_array_equal(regions_inside(PHOTO, (0, 0, 6, 2)), [True, False, False])
+    assert_array_equal(regions_inside(PHOTO, (6, 2, 8, 4)), [False, True, False])
+    with pytest.raises(InputError, match="does not fit a photo of 8 x 4"):
+        regions_inside(PHOTO, (0, 0, 9, 4))
+
+
+def test_segments_have_the_size_of_the_photo_and_background_below_the_threshold() -> None:
+    mask = segment_objects(PHOTO, POSTERIOR, threshold=0.7)
+    assert mask.shape == (4, 8)
+    assert mask.dtype == np.uint8
+    expected = np.array([[1, 1, 2, 2], [0, 0, 2, 2]]).repeat(2, axis=0).repeat(2, axis=1)
+    assert_array_equal(mask, expected)
+
+
+def test_refined_segments_are_the_same_where_photo_and_regions_agree() -> None:
+    sure = POSTERIOR._replace(objects=np.array([[0.99, 0.01], [0.0, 0.99], [0.99, 0.0]]))
+    striped = np.full((2, 4, 3), 90, np.uint8)
+    striped[:, 2:] = 220
+    mask = refine_objects(PHOTO, sure, striped, threshold=0.01)
+    assert mask.dtype == np.uint8
+    assert_array_equal(mask, segment_objects(PHOTO, sure, threshold=0.01))
+    whole = refine_objects(PHOTO, POSTERIOR._replace(objects=np.full((3, 2), 0.3)), striped, threshold=0.5)
+    assert_array_equal(whole, np.zeros((4, 8)))

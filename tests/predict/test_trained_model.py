@@ -1,0 +1,87 @@
+"""What a trained model says of photos, put together by hand from its parts."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from tagsight.classifiers import fit as learn
+from tagsight.classifiers.regions import Regions
+from tagsight.classifiers.score import score_regions
+from tagsight.classifiers.weights import ClassifierWeights
+from tagsight.data.vocabulary import Tags
+from tagsight.predict.predictor import predict_photos, stack_regions
+from tagsight.training import fit as fitting
+from tagsight.training.fit import FitOptions, fit_photos
+from tests.baselines.planted import draw_world
+
+
+def test_an_object_is_as_probable_as_its_clearest_region_and_the_whole_photo_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fitting, "MAX_SWEEPS", 25)
+    world = draw_world(150, seed=0)
+    fitted = fit_photos(world.photos, world.tags, FitOptions(n_free=2)).predictor
+    assert fitted.classifiers is not None
+    new = world.photos[:5]
+    stacked = stack_regions(new, fitted.views, fitted.projection)
+    reading = score_regions(Regions(new, fitted.views, stacked.X), fitted.classifiers)
+    scale = fitted.object_calibration
+    assert scale.whole > 0
+    for i, posterior in enumerate(predict_photos(fitted, new)):
+        clearest = reading.objects[stacked.groups == i].max(axis=0)
+        expected = expit(scale.slope * clearest + scale.whole * reading.whole[i] + scale.offset)
+        assert_allclose(posterior.photo, expected, rtol=1e-5)
+        assert_allclose(posterior.found.max(axis=0), posterior.photo)
+        assert np.array_equal(posterior.found.argmax(axis=0), posterior.objects.argmax(axis=0))
+    allowed = Tags(np.ones_like(world.tags.objects[:5]), world.tags.attributes[:5])
+    allowed.objects[:, 0] = 0
+    for posterior in predict_photos(fitted, new, allowed):
+        assert posterior.photo[0] == 0
+        assert (posterior.found[:, 0] == 0).all()
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_kin_have_less_to_say_where_every_region_is_an_object(
+    background: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fitting, "MAX_SWEEPS", 5)
+    monkeypatch.setattr(learn, "has_background", lambda *_: background)
+    world = draw_world(40, seed=1)
+    fitted = fit_photos(world.photos, world.tags, FitOptions(n_free=2)).predictor
+    assert fitted.classifiers is not None
+    assert fitted.classifiers.weights.smoothing == ClassifierWeights().smoothing * (
+        1.0 if background else learn.SMOOTHING_WITHOUT_BACKGROUND
+    )
+    assert (fitted.classifiers.weights.smoothing < ClassifierWeights().smoothing) == (not background)
+    assert (fitted.classifiers.background > 0) == background
+
+
+def test_the_photo_effect_takes_a_share_of_the_photos_mean_from_its_regions() -> None:
+    """Training, new photos and boxes use one embedding, which a share of 1 centres on the photo."""
+    world = draw_world(60, seed=1)
+    plain, centred = (
+        fit_photos(world.photos, world.tags, FitOptions(n_free=2, classifiers=False, photo_effect=effect)).predictor
+        for effect in (0.0, 0.4)
+    )
+    photos = world.photos[:3]
+    without, with_ = (stack_regions(photos, one.views, one.projection) for one in (plain, centred))
+    means = np.stack([without.X[without.groups == i].mean(axis=0) for i in range(3)])
+    assert_allclose(with_.X, without.X - 0.4 * means[without.groups], atol=1e-6)
+    assert np.abs(means).max() > 0.01
+    sums = centred.learned.summary
+    everything = stack_regions(world.photos, centred.views, centred.projection).X.astype(np.float64)
+    assert_allclose(sums.square, np.sum(everything**2), rtol=1e-5)
+
+
+def test_adjectives_alone_are_learned_without_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "MAX_SWEEPS", 5)
+    world = draw_world(60, seed=2)
+    fitted = fit_photos(
+        world.photos, world.tags._replace(objects=world.tags.objects[:, :0]), FitOptions(n_free=2)
+    ).predictor
+    assert fitted.classifiers is None
+    for photo, posterior in zip(world.photos[:3], predict_photos(fitted, world.photos[:3]), strict=True):
+        assert posterior.objects.shape == (len(photo.features), 0)
+        assert posterior.attributes.shape == (len(photo.features), world.tags.attributes.shape[1])
+        assert np.isfinite(posterior.attributes).all()
