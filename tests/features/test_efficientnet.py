@@ -2,6 +2,7 @@
 
 import cv2
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
@@ -95,7 +96,7 @@ def weights(weights_by_network, name):
 def session(weights, name):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(build_model(weights, name, logits=True).SerializeToString(), options)
+    return onnxruntime.InferenceSession(build_model(weights, name, logits=True), options)
 
 
 def test_every_built_in_network_is_tested():
@@ -130,8 +131,11 @@ def test_folded_batch_norm_is_convolution_then_batch_norm(weights, name):
 
 
 def test_the_same_weights_build_the_same_bytes_without_a_classifier_unless_asked(weights, name):
-    model = build_model(weights, name)
-    assert model.SerializeToString() == build_model(weights, name).SerializeToString()
+    content = build_model(weights, name)
+    assert content == build_model(weights, name)
+    model = onnx.load_model_from_string(content)
+    onnx.checker.check_model(model, full_check=True)
+    assert content == model.SerializeToString(deterministic=True)
     assert [output.name for output in model.graph.output] == list(MAP_NAMES)
     assert not any(tensor.name.startswith("_fc") for tensor in model.graph.initializer)
 

@@ -34,7 +34,7 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 @pytest.fixture(scope="module")
 def network(weights_by_network: dict[str, dict[str, np.ndarray]]) -> TorchNetwork:
-    return TorchNetwork(build_model(weights_by_network["lite2"], "lite2").SerializeToString(), DEVICE)
+    return TorchNetwork(build_model(weights_by_network["lite2"], "lite2"), DEVICE)
 
 
 def draw_labels(rng: np.random.Generator, shape: tuple[int, int], n: int) -> np.ndarray:

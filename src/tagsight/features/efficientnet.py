@@ -15,16 +15,13 @@ the extra row or column goes to the end, so a plain symmetric padding would shif
 from typing import Any, NamedTuple
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 
+from tagsight.features.onnx_file import encode_model, encode_node, encode_tensor, encode_value
 from tagsight.types import Array
 
 MAP_NAMES = ("s16", "s32", "head")
 
 _BATCH_NORM_EPSILON = 1e-3
-_OPSET = 13
-_IR_VERSION = 8
 
 
 class Variant(NamedTuple):
@@ -42,8 +39,8 @@ _STRIDES = (1, 2, 2, 2, 1, 2, 1)
 _MAP_AFTER_STAGE = {4: "s16", 6: "s32"}
 
 
-def build_model(weights: dict[str, Array], name: str, *, logits: bool = False) -> onnx.ModelProto:
-    """The graph of one of VARIANTS, batch norm folded; outputs MAP_NAMES, and `logits` (1, 1000) on request."""
+def build_model(weights: dict[str, Array], name: str, *, logits: bool = False) -> bytes:
+    """The ONNX file of one of VARIANTS, batch norm folded; outputs MAP_NAMES, and `logits` (1, 1000) on request."""
     graph = _Graph(weights)
     x = graph.convolve("image", "_conv_stem", "_bn0", stride=2)
     index = 0
@@ -92,21 +89,21 @@ def _add_classifier(graph: "_Graph", head: str) -> None:
 
 
 class _Graph:
-    """Nodes and stored tensors on their way into an ONNX model."""
+    """The encoded nodes and weights of an ONNX graph under construction."""
 
     def __init__(self, weights: dict[str, Array]):
         self.weights = weights
-        self._nodes: list[onnx.NodeProto] = []
-        self._stored: list[onnx.TensorProto] = []
+        self._nodes: list[bytes] = []
+        self._stored: list[bytes] = []
         self._zero = self.store("zero", np.float32(0))
         self._six = self.store("six", np.float32(6))
 
     def store(self, name: str, values: Any) -> str:
-        self._stored.append(numpy_helper.from_array(np.asarray(values), name))
+        self._stored.append(encode_tensor(np.asarray(values), name))
         return name
 
     def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
-        self._nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
+        self._nodes.append(encode_node(operator, inputs, output, attributes))
         return output
 
     def convolve(
@@ -134,16 +131,11 @@ class _Graph:
         )
         return self.add("Clip", [linear, self._zero, self._six], output) if relu6 else linear
 
-    def finish(self, name: str, outputs: dict[str, list[int | str]]) -> onnx.ModelProto:
-        image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, "height", "width"])
-        graph = helper.make_graph(
-            self._nodes,
+    def finish(self, name: str, outputs: dict[str, list[int | str]]) -> bytes:
+        return encode_model(
             name,
-            [image],
-            [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape) for output, shape in outputs.items()],
+            self._nodes,
             self._stored,
+            [encode_value("image", [1, 3, "height", "width"])],
+            [encode_value(output, shape) for output, shape in outputs.items()],
         )
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)])
-        model.ir_version = _IR_VERSION
-        onnx.checker.check_model(model, full_check=True)
-        return model
