@@ -27,7 +27,7 @@ Settings of `tagsight` were chosen on training photos alone, by their tags, boxe
 choose penalties and scales by cross-validation each time they learn, and class activation its threshold by masks of
 training photos; the rest is fixed in their files. The test photos chose no value, but what they showed had a say in
 what was tried next: six looks at outlines with 64 attributes, two at LabelMe ([what was
-tried](explanation/readers.md)).
+tried](explanation/default.md)).
 
 Vectors are projected to 256 numbers (MIML 128, w-LDA 64); `tagsight` alone also has a classifier of whole photos that
 sees all 2,224 of `deep-small`. On a half of the training photos, 1,024 numbers changed `wsvm` by 0.5 at most (GL 46.4
@@ -193,7 +193,7 @@ def _render_apascal(board: Board) -> list[str]:
             f"### Ablations\n\nThe paper's model with one thing changed; mIoU with {ALL} attributes.\n"
             "`plain-field` is not centred, and has the strengths chosen for it on three sets of 326 training photos.\n",
             tabulate(board, ("ws-mrf-sibp", "ws-sibp", *MODEL_ABLATIONS), ablated),
-            "What `tagsight train` makes with one thing changed ([what the parts are](explanation/readers.md)):\n",
+            "What `tagsight train` makes with one thing changed ([what the parts are](explanation/default.md)):\n",
             tabulate(board, ("tagsight", *READER_ABLATIONS), ablated),
         ]
     return parts

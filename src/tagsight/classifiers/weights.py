@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class ClassifierWeights(NamedTuple):
-    """0 leaves a part out. Chosen on training photos (docs/explanation/readers.md)."""
+    """0 leaves a part out. Chosen on training photos (docs/explanation/default.md)."""
 
     model: float = 0.1  # the model's log-odds, which count correlated features many times, in locating objects
     smoothing: float = 0.85  # of scores among kin by looks

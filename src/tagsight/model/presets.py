@@ -1,7 +1,7 @@
 """The paper's models by name, as arguments of `StackedIBP`.
 
-The paper does not say how strong its fields are: docs/explanation/readers.md tells how these were chosen, and
-docs/explanation/model.md, section 5, why the field within a region is centred.
+The paper does not report the strengths of its fields. docs/explanation/model.md, section 10, describes how these were
+chosen, and section 5 why the field within regions is centred.
 """
 
 from typing import Any
