@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+from tests.networks import save_network
 
 from tagsight.errors import InputError
 from tagsight.features import extractor as module
 from tagsight.features.backbone import Backbone
 from tagsight.features.efficientnet import build_model
-from tagsight.features.extractor import NETWORKS, ExtractorConfig, open_extractor, pin_extractor
+from tagsight.features.extractor import NETWORKS, ExtractorConfig, open_extractor, pin_extractor, relocate_network
 
 # Of the built-in networks and the default settings. A change refuses every model that was trained before it.
 BUILTIN = {
@@ -25,19 +26,6 @@ GRAPHS = {
     "deep": "65ea79ccf95fa2fe6f2712b562157236b6e38b6a9436719fa3c847e494b66422",
     "deep-small": "2d0c2c784eb490e1aa86dfdc9595a3192aee6882179220086cdf9a116b5dad00",
 }
-
-
-def save_network(path: Path, *, channels: int = 2, gain: float = 1.0) -> Path:
-    """A 1x1 convolution of stride 32."""
-    kernel = numpy_helper.from_array(np.full((channels, 3, 1, 1), gain, np.float32), "kernel")
-    node = helper.make_node("Conv", ["image", "kernel"], ["map"], strides=[32, 32])
-    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, "h", "w"])
-    output = helper.make_tensor_value_info("map", TensorProto.FLOAT, [1, channels, "rows", "columns"])
-    graph = helper.make_graph([node], "network", [image], [output], [kernel])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    path.write_bytes(model.SerializeToString())
-    return path
 
 
 def test_a_pinned_recipe_opens_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +41,10 @@ def test_a_changed_network_is_refused_by_name(tmp_path: Path) -> None:
     path = save_network(tmp_path / "net.onnx")
     extractor_config = pin_extractor(ExtractorConfig(str(path)))
     save_network(path, gain=1.5)
-    with pytest.raises(InputError, match=r"net\.onnx' is not the network that the model was trained with; restore"):
+    with pytest.raises(
+        InputError,
+        match=r"net\.onnx' is not the network that the model was trained with; give the path of that network",
+    ):
         open_extractor(extractor_config)
     with pytest.raises(InputError, match=r"for vectors of 514 numbers, and .* gives 515"):
         open_extractor(ExtractorConfig(str(save_network(path, channels=3)), None, None, 514))
@@ -62,6 +53,26 @@ def test_a_changed_network_is_refused_by_name(tmp_path: Path) -> None:
         open_extractor(extractor_config)
     save_network(path)
     assert open_extractor(extractor_config).fingerprint == extractor_config.fingerprint
+
+
+def test_a_moved_network_is_opened_from_its_new_path(tmp_path: Path) -> None:
+    path = save_network(tmp_path / "net.onnx")
+    extractor_config = pin_extractor(ExtractorConfig(str(path)))
+    moved = path.rename(tmp_path / "moved.onnx")
+    relocated = relocate_network(extractor_config, moved)
+    assert relocated == extractor_config._replace(features=str(moved))
+    assert open_extractor(relocated).fingerprint == extractor_config.fingerprint
+
+
+def test_a_backbone_that_does_not_fit_the_model_is_refused_by_name(tmp_path: Path) -> None:
+    extractor_config = pin_extractor(ExtractorConfig(str(save_network(tmp_path / "net.onnx"))))
+    other = save_network(tmp_path / "other.onnx", gain=1.5)
+    with pytest.raises(InputError, match=r"other\.onnx' is not the network that the model was trained with; give the"):
+        relocate_network(extractor_config, other)
+    with pytest.raises(InputError, match=r"there is no backbone '.*absent\.onnx'"):
+        relocate_network(extractor_config, tmp_path / "absent.onnx")
+    with pytest.raises(InputError, match=r"the built-in features 'deep', and '.*other\.onnx' was given"):
+        relocate_network(ExtractorConfig("deep"), other)
 
 
 @pytest.mark.parametrize(("features", "fingerprint"), [("deep", BUILTIN["deep-small"]), ("deep-small", "0" * 64)])

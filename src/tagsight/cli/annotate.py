@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import AsJson, Images, ModelFile, Threshold
+from tagsight.cli.arguments import AsJson, Backbone, Images, ModelFile, Threshold
 from tagsight.cli.chosen_photos import PhotoPredictor
 from tagsight.cli.console import print_json, show_text
 from tagsight.predict.annotate import FoundObject, annotate_photo
@@ -17,10 +17,11 @@ def run(
     objects: Annotated[int, typer.Option(min=1, help="Objects a photo, at most.")] = 2,
     attributes: Annotated[int, typer.Option(min=0, help="Attributes an object, at most.")] = 5,
     threshold: Threshold = 0.0,
+    backbone: Backbone = None,
     json: AsJson = False,
 ) -> None:
     """Name the objects of photos, each with its own attributes and scores."""
-    trained = load_model(model)
+    trained = load_model(model, backbone=backbone)
     viewer = PhotoPredictor(trained)
     for path, photo, posterior in viewer.predict(images):
         found = annotate_photo(

@@ -6,6 +6,10 @@ from typing import Annotated
 import typer
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file made by 'tagsight train'.")]
+Backbone = Annotated[
+    Path | None,
+    typer.Option(metavar="ONNX", help="Path of the model's ONNX network, if the file was moved since the training."),
+]
 Images = Annotated[list[Path], typer.Argument(metavar="IMAGE...", help="Photos, or folders of photos.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Threshold = Annotated[float, typer.Option(min=0.0, max=1.0, help="Leave out what is less probable.")]

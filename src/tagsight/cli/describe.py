@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.annotate import say
-from tagsight.cli.arguments import AsJson, ModelFile, Threshold
+from tagsight.cli.arguments import AsJson, Backbone, ModelFile, Threshold
 from tagsight.cli.chosen_photos import PhotoPredictor
 from tagsight.cli.console import print_json
 from tagsight.errors import InputError
@@ -21,10 +21,11 @@ def run(
     box: Annotated[str | None, typer.Option(metavar="X0,Y0,X1,Y1", help="Where to look for it.")] = None,
     attributes: Annotated[int, typer.Option(min=0, help="Attributes, at most.")] = 5,
     threshold: Threshold = 0.0,
+    backbone: Backbone = None,
     json: AsJson = False,
 ) -> None:
     """Describe one object of a photo by its attributes."""
-    trained = load_model(model)
+    trained = load_model(model, backbone=backbone)
     place = None if box is None else parse_box(box)
     viewer = PhotoPredictor(trained)
     for path, photo, posterior in viewer.predict([image]):

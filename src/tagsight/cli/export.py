@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import Images, ModelFile
+from tagsight.cli.arguments import Backbone, Images, ModelFile
 from tagsight.cli.chosen_photos import PhotoPredictor, choose_photos
 from tagsight.cli.console import list_problems, show_progress, show_text
 from tagsight.data.collection import Problem
@@ -30,10 +30,11 @@ def run(
     connected: Annotated[
         bool, typer.Option("--connected/--per-object", help="An instance is a connected piece, or all of one name.")
     ] = True,
+    backbone: Backbone = None,
 ) -> None:
     """Write the objects of photos, with outlines, scores and attributes, for other tools."""
     chosen = choose_format(format)
-    trained = load_model(model)
+    trained = load_model(model, backbone=backbone)
     viewer = PhotoPredictor(trained)
     chosen_photos = choose_photos(images)
     inputs = [photo.path for photo in chosen_photos]

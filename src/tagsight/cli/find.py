@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import AsJson, IndexFolder, Threshold
+from tagsight.cli.arguments import AsJson, Backbone, IndexFolder, Threshold
 from tagsight.cli.console import print_json, show_text
 from tagsight.errors import InputError
 from tagsight.index import Hit, open_index
@@ -23,6 +23,7 @@ def run(
     like: Annotated[str | None, typer.Option(metavar="PHOTO[:x,y]", help=LIKE)] = None,
     top: Annotated[int, typer.Option(min=1, help="Photos, at most.")] = 20,
     threshold: Threshold = 0.0,
+    backbone: Backbone = None,
     json: AsJson = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="HTML page.")] = None,
 ) -> None:
@@ -31,7 +32,7 @@ def run(
         raise InputError("give either a query or --like PHOTO, and not both")
     if output is not None:
         check_output_file(output, "a page of tagsight", is_page)
-    opened = open_index(index)
+    opened = open_index(index, backbone=backbone)
     if query is not None:
         hits = opened.find(query, top=top, threshold=threshold)
         heading = query

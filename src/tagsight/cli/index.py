@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import Address, AsJson, Engine, Format, ModelFile, PhotoFolder, Split, Workers
+from tagsight.cli.arguments import Address, AsJson, Backbone, Engine, Format, ModelFile, PhotoFolder, Split, Workers
 from tagsight.cli.console import list_problems, print_json, show_progress, show_text, warn
 from tagsight.engine.devices import check_engine, open_engine
 from tagsight.index import build_index, list_source
@@ -22,13 +22,14 @@ def run(
     format: Format = None,
     split: Split = None,
     images: PhotoFolder = None,
+    backbone: Backbone = None,
     json: AsJson = False,
 ) -> None:
     """Annotate every photo once, so that 'tagsight find' answers at once; later runs look at what changed."""
     source = list_source(collection, format=format, split=split, images=images)
     check_engine(engine, "cpu")
     with open_engine(engine, address) as map_fn, show_progress() as report:
-        built = build_index(model, source, output, n_workers=workers, map_fn=map_fn, report=report)
+        built = build_index(model, source, output, n_workers=workers, map_fn=map_fn, report=report, backbone=backbone)
     for repair in built.repairs:
         warn(repair)
     list_problems(built.problems)

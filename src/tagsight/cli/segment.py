@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import Images, ModelFile
+from tagsight.cli.arguments import Backbone, Images, ModelFile
 from tagsight.cli.chosen_photos import PhotoPredictor, choose_photos, name_outputs
 from tagsight.cli.console import show_text
 from tagsight.data.photo import read_photo
@@ -24,13 +24,14 @@ def run(
     overlay: Annotated[bool, typer.Option(help="Also write NAME.overlay.jpg with a legend.")] = False,
     threshold: Annotated[float, typer.Option(min=0.0, max=1.0, help="Less probable is background.")] = 0.0,
     refine: Annotated[bool, typer.Option("--refine", help="Draw edges to those of the photo by a dense CRF.")] = False,
+    backbone: Backbone = None,
 ) -> None:
     """Outline the objects of photos: DIR/NAME.png, 0 background, 1.. objects in the model's order.
 
     Masks of a folder's photos keep their place under it: DIR/SUBFOLDER/NAME.png. Where two photos would share a name,
     both masks have the photo's full name: DIR/NAME.jpg.png. Masks of an earlier run are replaced, other files never.
     """
-    trained = load_model(model)
+    trained = load_model(model, backbone=backbone)
     names = trained.vocabulary.objects
     if len(names) > LARGEST:
         raise InputError(f"a palette PNG holds {LARGEST} objects and the model has {len(names)}")

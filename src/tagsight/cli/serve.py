@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from tagsight.cli.arguments import Backbone
 from tagsight.cli.console import warn
 from tagsight.index import open_index
 from tagsight.web.server import bracket, check_token, serve
@@ -19,9 +20,10 @@ def run(
     token: Annotated[
         str | None, typer.Option(envvar="TAGSIGHT_TOKEN", help="Ask visitors for this; 12 characters or more.")
     ] = None,
+    backbone: Backbone = None,
 ) -> None:
     """Search, look at and annotate photos in the browser."""
     check_token(host, token)
-    opened = open_index(index)
+    opened = open_index(index, backbone=backbone)
     address = f"http://{bracket(host)}:{port}/{'?token=...' if token else ''} (Ctrl-C ends it)"
     serve(opened, host=host, port=port, token=token, on_listening=lambda: warn(address))

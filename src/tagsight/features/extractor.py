@@ -69,17 +69,37 @@ class ClassicExtractor:
 
 
 def pin_extractor(extractor_config: ExtractorConfig) -> ExtractorConfig:
-    """The recipe that opens, from any folder, what `extractor_config` opens now, and nothing else."""
+    """The configuration that opens, from any folder, the extractor that `extractor_config` opens now, and no other."""
     if extractor_config.features not in FAMILIES:
-        extractor_config = extractor_config._replace(features=str(Path(extractor_config.features).absolute()))
-        try:
-            extractor_config.features.encode()
-        except UnicodeEncodeError as problem:
-            raise InputError(
-                f"the path {extractor_config.features!r} is not valid Unicode text; rename the file"
-            ) from problem
+        extractor_config = extractor_config._replace(features=_make_absolute(Path(extractor_config.features)))
     extractor = open_extractor(extractor_config)
     return extractor_config._replace(fingerprint=extractor.fingerprint, length=_measure(extractor))
+
+
+def relocate_network(extractor_config: ExtractorConfig, path: Path) -> ExtractorConfig:
+    """The configuration with the same network at another `path`.
+
+    Raises InputError if the features need no network file, or if the file at `path` is another network.
+    """
+    if extractor_config.features in FAMILIES:
+        raise InputError(
+            f"the model was trained with the built-in features {extractor_config.features!r}, and {str(path)!r} was "
+            "given as its backbone; leave the backbone out"
+        )
+    if not path.is_file():
+        raise InputError(f"there is no backbone {str(path)!r}; give the path of an ONNX file")
+    relocated = extractor_config._replace(features=_make_absolute(path))
+    open_extractor(relocated)
+    return relocated
+
+
+def _make_absolute(path: Path) -> str:
+    absolute = str(path.absolute())
+    try:
+        absolute.encode()
+    except UnicodeEncodeError as problem:
+        raise InputError(f"the path {absolute!r} is not valid Unicode text; rename the file") from problem
+    return absolute
 
 
 def open_extractor(extractor_config: ExtractorConfig) -> FeatureExtractor:
@@ -88,7 +108,9 @@ def open_extractor(extractor_config: ExtractorConfig) -> FeatureExtractor:
     if extractor_config.fingerprint not in (None, extractor.fingerprint):
         what = "the built-in network" if extractor_config.features in FAMILIES else repr(extractor_config.features)
         remedy = (
-            "install the tagsight it was trained with" if extractor_config.features in FAMILIES else "restore that file"
+            "install the tagsight it was trained with"
+            if extractor_config.features in FAMILIES
+            else "give the path of that network with --backbone"
         )
         raise InputError(f"{what} is not the network that the model was trained with; {remedy}, or train again")
     if extractor_config.length not in (None, _measure(extractor)):
@@ -109,7 +131,10 @@ def _open(extractor_config: ExtractorConfig) -> FeatureExtractor:
     path = Path(extractor_config.features)
     if not path.is_file():
         if extractor_config.fingerprint is not None:
-            raise InputError(f"the network {str(path)!r} that the model was trained with is missing; restore that file")
+            raise InputError(
+                f"the network {str(path)!r} that the model was trained with is missing; "
+                "give its present path with --backbone"
+            )
         raise InputError(f"features must be {', '.join(FAMILIES)} or an ONNX file, and {str(path)!r} is none")
     backbone = Backbone(path)
     return DeepExtractor(backbone, DeepSettings.for_every_map(backbone))

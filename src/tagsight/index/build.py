@@ -65,6 +65,7 @@ def build_index(
     n_workers: int | None = None,
     map_fn: MapFunction | None = None,
     report: Report = no_progress,
+    backbone: Path | None = None,
 ) -> Built:
     """Make `folder` the index of the photos of `source` as the model file sees them.
 
@@ -74,11 +75,13 @@ def build_index(
 
     What is damaged is made anew: photos of a part with a missing or damaged file are annotated again, and so are all
     where the manifest is damaged.
+
+    `backbone` is the present path of the model's ONNX network; see `load_model`.
     """
     check_folder(folder, KIND, _has_manifest)
     if n_workers is not None:
         check_between(n_workers, "the number of workers", 1, MAX_WORKERS)
-    trained = load_model(model)
+    trained = load_model(model, backbone=backbone)
     content = read_bytes(model)
     claim_folder(folder, KIND, _has_manifest)
     busy = f"another process is building the index {str(folder)!r}; wait for it to finish"

@@ -40,9 +40,13 @@ TOP = 20
 MOST_THREADS = 8  # that read unless another number is given; each needs memory
 
 
-def open_index(folder: Path | str, *, n_threads: int | None = None) -> "Index":
-    """Open the index in `folder`; the handle may be shared by threads and stays valid while the index is rebuilt."""
-    return Index(Path(folder), n_threads=n_threads)
+def open_index(folder: Path | str, *, n_threads: int | None = None, backbone: Path | str | None = None) -> "Index":
+    """Open the index in `folder`; the handle may be shared by threads and stays valid while the index is rebuilt.
+
+    `backbone` is the present path of the ONNX network of the index's model, if the file was moved. Another network is
+    refused.
+    """
+    return Index(Path(folder), n_threads=n_threads, backbone=None if backbone is None else Path(backbone))
 
 
 class StoredFile(NamedTuple):
@@ -62,8 +66,9 @@ class Index:
     memory for the answer now or it is not there in time (`deadline.answer_within`).
     """
 
-    def __init__(self, folder: Path, *, n_threads: int | None = None):
+    def __init__(self, folder: Path, *, n_threads: int | None = None, backbone: Path | None = None):
         self.folder = folder
+        self._backbone = backbone
         self._n_threads = n_threads or min(os.cpu_count() or 1, MOST_THREADS)
         self._lock = threading.Lock()
         self._model: tuple[str, TrainedModel] | None = None
@@ -71,6 +76,8 @@ class Index:
         self._snapshot: Snapshot | None = None
         self._seen: Stamps = ()
         self._answer(lambda snapshot: snapshot)
+        if backbone is not None:
+            _ = self.model  # raises InputError here, and not at the first photo, if `backbone` is another network
 
     def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0, start: int = 0) -> list[Hit]:
         """The photos that best fit a query such as "furry brown horse, shiny car -person".
@@ -242,9 +249,10 @@ class Index:
         with self._lock:
             if self._model is None or self._model[0] != manifest.model:
                 try:
-                    self._model = (manifest.model, load_model(model_file(self.folder, manifest)))
+                    model = load_model(model_file(self.folder, manifest), backbone=self._backbone)
                 except InputError as problem:
                     raise LostIndexError(str(problem)) from problem
+                self._model = (manifest.model, model)
             return self._model[1]
 
     def _extractor(self) -> "FeatureExtractor":

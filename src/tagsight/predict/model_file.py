@@ -24,7 +24,7 @@ from tagsight.engine.inference import Learned
 from tagsight.errors import InputError
 from tagsight.features.classic import ClassicCodebook
 from tagsight.features.codebook import Projection
-from tagsight.features.extractor import ExtractorConfig
+from tagsight.features.extractor import ExtractorConfig, relocate_network
 from tagsight.features.views import Views
 from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.model.settings import Factors, Settings
@@ -47,8 +47,12 @@ def save_model(model: TrainedModel, path: Path) -> None:
     save_tensors(path, header, tensors)
 
 
-def load_model(path: Path) -> TrainedModel:
-    """Read a model that `save_model` wrote."""
+def load_model(path: Path, *, backbone: Path | None = None) -> TrainedModel:
+    """Read a model that `save_model` wrote.
+
+    `backbone` is the present path of the ONNX network that the model was trained with, if the file was moved. Another
+    network is refused.
+    """
     header, tensors, intact = _read(path)
     if header is None:
         raise InputError(f"{str(path)!r} is a safetensors file, but not a tagsight model, or a damaged one; {REMEDY}")
@@ -67,7 +71,10 @@ def load_model(path: Path) -> TrainedModel:
         raise InputError(f"{str(path)!r} is damaged or was altered after training; {REMEDY}")
     if fault := find_fault(header, tensors):
         raise InputError(f"{str(path)!r} is not a valid model file: {fault}; {REMEDY}")
-    return _model(header, tensors)
+    model = _model(header, tensors)
+    if backbone is None:
+        return model
+    return model._replace(extractor_config=relocate_network(model.extractor_config, backbone))
 
 
 def _read(path: Path) -> TensorFile:
