@@ -33,7 +33,8 @@ from tagsight.index import build_index, list_source, name_factor, open_index
 from tagsight.predict.model_file import load_model, save_model
 from tagsight.predict.predictor import predict_photos
 from tagsight.predict.trained_model import TrainedModel
-from tagsight.training.pipeline import TrainOptions, train
+from tagsight.training.options import TrainOptions
+from tagsight.training.pipeline import train
 
 N_PHOTOS, N_REGIONS = 24, 30
 LIMIT = 60  # seconds of a try

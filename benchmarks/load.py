@@ -44,7 +44,8 @@ from tagsight.data.readers import open_collection
 from tagsight.demo import render_collection
 from tagsight.index import build_index, list_source, open_index
 from tagsight.predict.model_file import save_model
-from tagsight.training.pipeline import TrainOptions, train
+from tagsight.training.options import TrainOptions
+from tagsight.training.pipeline import train
 
 SERVE = "from tagsight.cli.main import main; main()"
 TAKEN = 10  # photos that go and come back at each update

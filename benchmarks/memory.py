@@ -24,6 +24,7 @@ from tagsight.features.photo_features import PhotoFeatures
 from tagsight.runtime.interrupts import Stop
 from tagsight.runtime.memory import measure_resident, read_size
 from tagsight.training import fit as fitting
+from tagsight.training.options import TrainOptions
 from tagsight.types import Array
 from workload import COLUMNS, N_ATTRIBUTES, N_FREE, N_OBJECTS, ROWS, grid_edges
 
@@ -115,7 +116,7 @@ def measure(n_photos: int, budget: int | None, sweeps: int, readers: bool, folde
     fitted = fitting.fit_photos(
         DrawnPhotos(matrix, range(n_photos)),
         tags,
-        fitting.FitOptions(n_free=N_FREE, classifiers=readers, memory=budget),
+        TrainOptions(n_free=N_FREE, classifiers=readers, memory=budget),
         checkpoint=checkpoint,
     )
     total = sha256()

@@ -1,6 +1,7 @@
 """Our model behind the face of the protocols."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,8 @@ from tagsight.predict.object_attributes import describe_parts
 from tagsight.predict.predictor import Prediction, Predictor, embed, infer_regions, predict_photos
 from tagsight.predict.region_labels import add_background
 from tagsight.runtime.interrupts import check_stop
-from tagsight.training.fit import FitOptions, fit_photos
+from tagsight.training.fit import fit_photos
+from tagsight.training.options import TrainOptions
 from tagsight.types import Array, Floats
 from tagsight_bench.baselines.pooled import weigh_boxes
 from tagsight_bench.evaluation.method import MethodPrediction
@@ -25,7 +27,7 @@ BATCH = 64  # photos looked at together
 
 
 class StackedIBPMethod:
-    """What `tagsight train` makes; `parameters` are of `FitOptions`.
+    """What `tagsight train` makes; `parameters` are of `TrainOptions`.
 
     With `whole`, it describes an object by all of its regions; else, as the rivals do, by the one where it is clearest.
     """
@@ -33,12 +35,12 @@ class StackedIBPMethod:
     def __init__(self, *, whole: bool = True, **parameters: Any):
         self._whole = whole
         weights = ClassifierWeights(**parameters.pop("weights", {}))
-        self._options = FitOptions(**parameters, weights=weights)
+        self._options = TrainOptions(**parameters, weights=weights)
         self._predictor: Predictor
 
     def fit(self, photos: Sequence[PhotoFeatures], tags: Tags, *, seed: int = 0) -> Self:
         """Learn from photos and their tags."""
-        self._predictor = fit_photos(photos, tags, self._options._replace(seed=seed)).predictor
+        self._predictor = fit_photos(photos, tags, replace(self._options, seed=seed)).predictor
         return self
 
     def predict(self, photos: Sequence[PhotoFeatures]) -> list[MethodPrediction]:

@@ -15,7 +15,8 @@ from tagsight.runtime.blas import one_blas_thread
 from tagsight.runtime.interrupts import check_stop
 from tagsight.runtime.progress import Report
 from tagsight.storage.files import read_bytes
-from tagsight.training.pipeline import TrainOptions, make_extractor_config
+from tagsight.training.options import TrainOptions
+from tagsight.training.pipeline import make_extractor_config
 from tagsight_bench.cells import is_done, place_cell, write_cell
 from tagsight_bench.collections import COLLECTIONS
 from tagsight_bench.machine import describe_machine

@@ -13,11 +13,12 @@ from tagsight.features.codebook import Projection
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.model.object_attributes import RAREST, SUREST
 from tagsight.predict.predictor import Predictor, infer_regions, predict_photos
-from tagsight.training.fit import FitOptions, fit_photos
+from tagsight.training.fit import fit_photos
+from tagsight.training.options import TrainOptions
 from tests.baselines.planted import OBJECTS, World, draw_world
 from tests.evaluation.cases import make_photo
 
-OPTIONS = FitOptions(
+OPTIONS = TrainOptions(
     n_free=3, coupling=0.0, affinity=0.0, noise="full", exclusive=True, classifiers=False, photo_prior=10.0
 )
 
@@ -160,7 +161,7 @@ def test_barred_objects_stay_barred(fitted: Predictor, world: World) -> None:
 
 
 def test_beside_region_classifiers_it_is_refused(world: World) -> None:
-    with pytest.raises(InputError, match="photo_prior 30 is for a model without region classifiers"):
-        fit_photos(world.photos, world.tags, FitOptions(photo_prior=30))
+    with pytest.raises(InputError, match="photo_prior 30 needs a model without region classifiers"):
+        fit_photos(world.photos, world.tags, TrainOptions(photo_prior=30))
     with pytest.raises(InputError, match="photo_prior must lie between 0 and"):
-        fit_photos(world.photos, world.tags, FitOptions(photo_prior=-1.0, classifiers=False))
+        fit_photos(world.photos, world.tags, TrainOptions(photo_prior=-1.0, classifiers=False))

@@ -102,7 +102,7 @@ def test_an_index_is_that_of_this_machine(
     [
         (("--engine", "spark"), "engine must be one of local, ray, got 'spark'"),
         (("--address", "auto"), "choose engine 'ray', or leave it out"),
-        (("--engine", "ray", "--memory", "2GB"), "memory is a budget of this machine"),
+        (("--engine", "ray", "--memory", "2GB"), "memory limits this machine"),
     ],
 )
 def test_what_does_not_fit_is_said_before_any_work(

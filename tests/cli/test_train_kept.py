@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tagsight.engine.checkpoint import has_checkpoint, open_checkpoint, place_checkpoint, remove_checkpoint
+from tagsight.engine.checkpoint import SCHEMA, has_checkpoint, open_checkpoint, place_checkpoint, remove_checkpoint
 from tagsight.errors import InputError, StoppedError
 from tagsight.runtime.interrupts import Stop
 from tagsight.storage.files import place_partial
@@ -83,7 +83,7 @@ def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda header: header | {"schema": 99}, "is of schema 99, this tagsight goes on from 7"),
+        (lambda header: header | {"schema": 99}, f"is of schema 99, this tagsight goes on from {SCHEMA}"),
         (lambda header: {"schema": 2}, "is damaged"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from tagsight.cli import train
 from tagsight.demo import render_collection
 from tagsight.errors import InputError
-from tagsight.training.pipeline import TrainOptions
+from tagsight.training.options import TrainOptions
 
 from .conftest import call
 
@@ -43,7 +43,7 @@ def test_they_reach_the_fit(
 
     monkeypatch.setattr(train, "train_model", stop)
     call("train", tmp_path / "photos/train", "-o", tmp_path / "a.model", *arguments.split())
-    fit = given[0].fit_options
+    fit = given[0]
     assert {name: getattr(fit, name) for name in DEFAULTS} == {**DEFAULTS, **changed}
 
 
@@ -55,12 +55,12 @@ def test_they_reach_the_fit(
         (("--attribute-shrinkage", "2"), "attribute_shrinkage needs a shrinkage for the other factors too"),
         (("--noise", "loud"), "noise must be one of isotropic, full"),
         (("--preset", "ws-sibp", "--photo-effect", "1.5"), "photo_effect must lie between 0 and 1"),
-        (("--attributes-of", "objects"), "attributes_of objects is for a model without region classifiers"),
+        (("--attributes-of", "objects"), "attributes_of objects needs a model without region classifiers"),
         (("--preset", "ws-sibp", "--attributes-of", "photos"), "attributes_of must be one of regions, objects"),
-        (("--photo-prior", "30"), "photo_prior 30.0 is for a model without region classifiers"),
+        (("--photo-prior", "30"), "photo_prior 30.0 needs a model without region classifiers"),
         (("--preset", "ws-sibp", "--photo-prior", "-1"), "photo_prior must lie between 0 and"),
         (("--start", "anywhere"), "start must be one of tags, activation, kmeans, random"),
-        (("--photo-effect", "0.5"), "photo_effect 0.5 is for a model without region classifiers"),
+        (("--photo-effect", "0.5"), "photo_effect 0.5 needs a model without region classifiers"),
     ],
 )
 def test_wrong_ones_are_refused(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:

@@ -10,7 +10,8 @@ import pytest
 from tagsight.data.readers import open_collection
 from tagsight.demo import render_collection
 from tagsight.predict.model_file import save_model
-from tagsight.training.pipeline import TrainOptions, train
+from tagsight.training.options import TrainOptions
+from tagsight.training.pipeline import train
 from tests.pages import read_blocks, read_commands
 
 

@@ -15,6 +15,7 @@ from tagsight.engine.devices import DEVICES, ENGINES, check_device, check_engine
 from tagsight.engine.ray import cluster
 from tagsight.errors import InputError
 from tagsight.training import pipeline as training
+from tagsight.training.options import TrainOptions
 
 
 def test_a_wrong_name_lists_the_right_ones():
@@ -55,7 +56,7 @@ def test_training_describes_photos_on_its_device(monkeypatch: pytest.MonkeyPatch
     collection = Collection("one", Path(), (photo,), Vocabulary(("cat",), ()), ())
     for device in DEVICES:
         with pytest.raises(InputError, match="far enough"):
-            training.train(collection, training.TrainOptions(device=device))
+            training.train(collection, TrainOptions(device=device))
     assert asked == list(DEVICES)
 
 

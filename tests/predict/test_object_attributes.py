@@ -1,5 +1,7 @@
 """Attributes of objects, from training to answers, on planted photos."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,13 +15,14 @@ from tagsight.predict.object_attributes import AS_MODELLED, complete_counts, des
 from tagsight.predict.predictor import Predictor, infer_regions, predict_photos
 from tagsight.training import fit as fitting
 from tagsight.training.batches import ALIGN
-from tagsight.training.fit import FitOptions, FittedParts, fit_photos
+from tagsight.training.fit import FittedParts, fit_photos
+from tagsight.training.options import TrainOptions
 from tagsight_bench.evaluation.given_location import score_given_location
 from tagsight_bench.evaluation.given_name import score_given_name
 from tagsight_bench.ours import StackedIBPMethod
 from tests.baselines.planted import ATTRIBUTES, OBJECTS, World, draw_world
 
-OPTIONS = FitOptions(
+OPTIONS = TrainOptions(
     n_free=3, coupling=0.0, affinity=0.0, noise="full", exclusive=True, classifiers=False, attributes_of="objects"
 )
 
@@ -89,8 +92,7 @@ def test_a_part_that_is_one_object_is_described_as_that_object(fitted: Predictor
 
 def test_planted_attributes_are_found_by_name_and_by_place(world: World) -> None:
     judge = draw_world(150, seed=1)
-    options = OPTIONS._asdict()
-    del options["weights"]
+    options = {name: value for name, value in vars(OPTIONS).items() if name != "weights"}
     method = StackedIBPMethod(**options).fit(world.photos, world.tags)
     assert score_given_name(method.predict(judge.photos), judge.instances) > 0.95
     assert score_given_location(method, judge.photos, judge.instances).mean_ap > 0.95
@@ -98,7 +100,7 @@ def test_planted_attributes_are_found_by_name_and_by_place(world: World) -> None
 
 def test_a_budget_of_memory_changes_nothing(parts: FittedParts, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "plan_length", lambda *_: ALIGN)
-    spilled = fit_photos(world.photos, world.tags, OPTIONS._replace(memory=10**12))
+    spilled = fit_photos(world.photos, world.tags, replace(OPTIONS, memory=10**12))
     fitted, stored = parts.predictor, spilled.predictor
     assert fitted.object_attributes is not None
     assert stored.object_attributes is not None
@@ -154,10 +156,10 @@ def test_new_photos_looked_at_together_are_described_too(fitted: Predictor, worl
 
 
 def test_beside_region_classifiers_they_are_refused(world: World) -> None:
-    with pytest.raises(InputError, match="attributes_of objects is for a model without region classifiers"):
-        fit_photos(world.photos, world.tags, FitOptions(attributes_of="objects"))
+    with pytest.raises(InputError, match="attributes_of objects needs a model without region classifiers"):
+        fit_photos(world.photos, world.tags, TrainOptions(attributes_of="objects"))
     with pytest.raises(InputError, match="attributes_of must be one of regions, objects"):
-        fit_photos(world.photos, world.tags, FitOptions(attributes_of="photos", classifiers=False))
+        fit_photos(world.photos, world.tags, TrainOptions(attributes_of="photos", classifiers=False))
 
 
 def test_calibration_is_of_evidence_and_prior(fitted: Predictor) -> None:

@@ -15,8 +15,9 @@ from tagsight.predict.photo_evidence import collect_photo_evidence, measure_attr
 from tagsight.predict.predictor import Predictor, predict_photos, stack_regions
 from tagsight.training import fit as fitting
 from tagsight.training.batches import FeatureSpace, InMemoryBatches, OnDiskBatches
-from tagsight.training.fit import FitOptions, fit_photos
+from tagsight.training.fit import fit_photos
 from tagsight.training.held_out import calibrate_posteriors
+from tagsight.training.options import TrainOptions
 from tagsight.types import Array
 from tagsight_bench.evaluation.ranking import average_precision, measure_columns
 from tests.baselines.planted import World, draw_world
@@ -42,7 +43,7 @@ def world() -> World:
 def fit(world: World, affinity: float) -> Predictor:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fitting, "MAX_SWEEPS", 25)
-        options = FitOptions(n_free=2, coupling=0.4, affinity=affinity, centred=True, classifiers=False)
+        options = TrainOptions(n_free=2, coupling=0.4, affinity=affinity, centred=True, classifiers=False)
         return fit_photos(world.photos, world.tags, options).predictor
 
 

@@ -12,7 +12,8 @@ from tagsight.classifiers.weights import ClassifierWeights
 from tagsight.data.vocabulary import Tags
 from tagsight.predict.predictor import predict_photos, stack_regions
 from tagsight.training import fit as fitting
-from tagsight.training.fit import FitOptions, fit_photos
+from tagsight.training.fit import fit_photos
+from tagsight.training.options import TrainOptions
 from tests.baselines.planted import draw_world
 
 
@@ -21,7 +22,7 @@ def test_an_object_is_as_probable_as_its_clearest_region_and_the_whole_photo_say
 ) -> None:
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 25)
     world = draw_world(150, seed=0)
-    fitted = fit_photos(world.photos, world.tags, FitOptions(n_free=2)).predictor
+    fitted = fit_photos(world.photos, world.tags, TrainOptions(n_free=2)).predictor
     assert fitted.classifiers is not None
     new = world.photos[:5]
     stacked = stack_regions(new, fitted.views, fitted.projection)
@@ -48,7 +49,7 @@ def test_kin_have_less_to_say_where_every_region_is_an_object(
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 5)
     monkeypatch.setattr(learn, "has_background", lambda *_: background)
     world = draw_world(40, seed=1)
-    fitted = fit_photos(world.photos, world.tags, FitOptions(n_free=2)).predictor
+    fitted = fit_photos(world.photos, world.tags, TrainOptions(n_free=2)).predictor
     assert fitted.classifiers is not None
     assert fitted.classifiers.weights.smoothing == ClassifierWeights().smoothing * (
         1.0 if background else learn.SMOOTHING_WITHOUT_BACKGROUND
@@ -61,7 +62,7 @@ def test_the_photo_effect_takes_a_share_of_the_photos_mean_from_its_regions() ->
     """Training, new photos and boxes use one embedding, which a share of 1 centres on the photo."""
     world = draw_world(60, seed=1)
     plain, centred = (
-        fit_photos(world.photos, world.tags, FitOptions(n_free=2, classifiers=False, photo_effect=effect)).predictor
+        fit_photos(world.photos, world.tags, TrainOptions(n_free=2, classifiers=False, photo_effect=effect)).predictor
         for effect in (0.0, 0.4)
     )
     photos = world.photos[:3]
@@ -78,7 +79,7 @@ def test_adjectives_alone_are_learned_without_readers(monkeypatch: pytest.Monkey
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 5)
     world = draw_world(60, seed=2)
     fitted = fit_photos(
-        world.photos, world.tags._replace(objects=world.tags.objects[:, :0]), FitOptions(n_free=2)
+        world.photos, world.tags._replace(objects=world.tags.objects[:, :0]), TrainOptions(n_free=2)
     ).predictor
     assert fitted.classifiers is None
     for photo, posterior in zip(world.photos[:3], predict_photos(fitted, world.photos[:3]), strict=True):

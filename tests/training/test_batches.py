@@ -1,5 +1,6 @@
 """Photos in runs on disk give the bits of photos in memory: model, readers, calibration, examples."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from tagsight.runtime.memory import leave_room, measure_resident, read_size, wri
 from tagsight.training import batches as photo_batches
 from tagsight.training import fit as fitting
 from tagsight.training.batches import OnDiskBatches, PhotoBatch, Subset, plan_length
-from tagsight.training.fit import FitOptions, fit_photos
+from tagsight.training.fit import fit_photos
+from tagsight.training.options import TrainOptions
 from tagsight.training.top_regions import find_top_regions, merge_top_regions
 from tests.baselines.planted import World, draw_world
 from tests.flips import flip_bits
@@ -33,12 +35,12 @@ def flatten(value: Any) -> list[bytes]:
 @pytest.mark.parametrize(
     "options",
     [
-        FitOptions(n_free=3),
-        FitOptions(n_free=2, classifiers=False),
-        FitOptions(n_free=2, classifiers=False, exclusive=True, shrinkage=2.0, attribute_shrinkage=20.0),
+        TrainOptions(n_free=3),
+        TrainOptions(n_free=2, classifiers=False),
+        TrainOptions(n_free=2, classifiers=False, exclusive=True, shrinkage=2.0, attribute_shrinkage=20.0),
     ],
 )
-def test_a_budget_does_not_change_a_bit(world: World, options: FitOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_does_not_change_a_bit(world: World, options: TrainOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of one block of photos: the last of fewer photos, and neither of two thirds of the photos."""
     monkeypatch.setattr(photo_batches, "ALIGN", 64)
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 25)
@@ -55,14 +57,14 @@ def test_a_budget_does_not_change_a_bit(world: World, options: FitOptions, monke
 
     monkeypatch.setattr(fitting, "plan_length", plan)
     monkeypatch.setattr(fitting, "OnDiskBatches", Counting)
-    stored = fit_photos(world.photos, world.tags, options._replace(memory=10**12))
+    stored = fit_photos(world.photos, world.tags, replace(options, memory=10**12))
     assert seen == [2, 1, 3]  # calibrating, held out, learning
     assert flatten(stored) == flatten(held)
 
 
 def test_runs_hold_all_photos_once_and_are_not_made_again(world: World, tmp_path: Path) -> None:
     photos = world.photos
-    space = fitting._learn_space(fitting._TaggedPhotos(photos, sizes_of(photos), world.tags), FitOptions())
+    space = fitting._learn_space(fitting._TaggedPhotos(photos, sizes_of(photos), world.tags), TrainOptions())
     held = photo_batches.InMemoryBatches(photos, space)
     whole = next(iter(held)).stacked
     made = OnDiskBatches(photos, sizes_of(photos), space, tmp_path, 64)
@@ -81,7 +83,7 @@ def test_runs_hold_all_photos_once_and_are_not_made_again(world: World, tmp_path
 @pytest.mark.parametrize("name", ["1.npy", "1.graph"])
 def test_a_damaged_run_is_made_again(world: World, tmp_path: Path, name: str) -> None:
     photos = world.photos
-    space = fitting._learn_space(fitting._TaggedPhotos(photos, sizes_of(photos), world.tags), FitOptions())
+    space = fitting._learn_space(fitting._TaggedPhotos(photos, sizes_of(photos), world.tags), TrainOptions())
     OnDiskBatches(photos, sizes_of(photos), space, tmp_path, 64)
     whole = (tmp_path / name).read_bytes()
     for damaged in (*flip_bits(whole, 3), whole[:-5], None):
@@ -159,5 +161,5 @@ def test_room_is_what_the_process_does_not_hold() -> None:
 
 
 def test_a_budget_is_for_the_processors(world: World) -> None:
-    with pytest.raises(InputError, match="memory is a budget for device 'cpu'"):
-        fit_photos(world.photos, world.tags, FitOptions(memory=10**12, device="cuda"))
+    with pytest.raises(InputError, match="memory limits device 'cpu'"):
+        fit_photos(world.photos, world.tags, TrainOptions(memory=10**12, device="cuda"))

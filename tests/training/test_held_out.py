@@ -10,8 +10,9 @@ from tagsight.classifiers.regions import Regions
 from tagsight.classifiers.score import RegionScores, score_regions
 from tagsight.predict.predictor import Predictor, embed
 from tagsight.training.batches import FeatureSpace, InMemoryBatches
-from tagsight.training.fit import FitOptions, fit_photos
+from tagsight.training.fit import fit_photos
 from tagsight.training.held_out import calibrate_classifiers
+from tagsight.training.options import TrainOptions
 from tests.baselines.planted import World, draw_world
 
 
@@ -27,7 +28,7 @@ def world() -> World:
 
 @pytest.fixture(scope="module")
 def fitted(world: World) -> Predictor:
-    return fit_photos(world.photos, world.tags, FitOptions(n_free=2)).predictor
+    return fit_photos(world.photos, world.tags, TrainOptions(n_free=2)).predictor
 
 
 def read_each(fitted: Predictor, world: World, bias: float) -> list[RegionScores]:

@@ -14,7 +14,8 @@ from tagsight.data.readers import open_collection
 from tagsight.demo import render_collection
 from tagsight.index import Index, build_index, list_source, open_index
 from tagsight.predict.model_file import save_model
-from tagsight.training.pipeline import TrainOptions, train
+from tagsight.training.options import TrainOptions
+from tagsight.training.pipeline import train
 from tagsight.web.server import serve_in_thread
 
 HOSTILE_TAG = "<script>document.title='pwned'</script>"

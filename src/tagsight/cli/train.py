@@ -1,7 +1,7 @@
 """tagsight train."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,18 +22,18 @@ from tagsight.data.readers import open_collection
 from tagsight.data.summary import find_weaknesses
 from tagsight.engine.checkpoint import check_checkpoint_folder, has_checkpoint, place_checkpoint, remove_checkpoint
 from tagsight.features.extractor import FAMILIES
-from tagsight.model.presets import PRESETS
 from tagsight.model.start import STARTS
-from tagsight.model.validation import check_choice
 from tagsight.predict.model_file import save_model
 from tagsight.runtime.interrupts import STOP
 from tagsight.runtime.memory import read_size
 from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import check_output_file, is_model
 from tagsight.training.fit import FEWEST_TO_HOLD_OUT
-from tagsight.training.pipeline import CheckpointOptions, TrainOptions
+from tagsight.training.options import TrainOptions
+from tagsight.training.pipeline import CheckpointOptions
 from tagsight.training.pipeline import train as train_model
 
+DEFAULTS = TrainOptions()
 FEATURES_HELP = f"One of {', '.join(FAMILIES)}, or the path of an ONNX backbone."
 
 
@@ -41,8 +41,8 @@ def run(
     collection: CollectionFolder,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")],
     preset: Annotated[str | None, typer.Option(help="The paper's model alone: ws-sibp or ws-mrf-sibp.")] = None,
-    features: Annotated[str, typer.Option(help=FEATURES_HELP)] = "deep",
-    free: Annotated[int, typer.Option(min=0, help="Factors to discover beside the tags.")] = 20,
+    features: Annotated[str, typer.Option(help=FEATURES_HELP)] = DEFAULTS.features,
+    free: Annotated[int, typer.Option(min=0, help="Factors to discover beside the tags.")] = DEFAULTS.n_free,
     coupling: Annotated[
         float | None, typer.Option(min=0.0, help="Strength of the field between neighbours; else 1, or the preset's.")
     ] = None,
@@ -56,39 +56,39 @@ def run(
             help="Reward tags for sharing regions of a photo, not for being on more; else as the preset does.",
         ),
     ] = None,
-    noise: Annotated[str, typer.Option(help="Covariance of the model's noise: isotropic or full.")] = "isotropic",
-    start: Annotated[str, typer.Option(help=f"Where the model begins: {', '.join(STARTS)}.")] = "tags",
+    noise: Annotated[str, typer.Option(help="Covariance of the model's noise: isotropic or full.")] = DEFAULTS.noise,
+    start: Annotated[str, typer.Option(help=f"Where the model begins: {', '.join(STARTS)}.")] = DEFAULTS.start,
     photo_effect: Annotated[
         float,
         typer.Option(help="Share of a photo's mean vector to subtract from its regions, 0 to 1; with --preset only."),
-    ] = 0.0,
+    ] = DEFAULTS.photo_effect,
     exclusive: Annotated[
         bool,
         typer.Option(
             "--exclusive/--no-exclusive",
             help="Allow at most one object or free factor in a region; attributes beside it.",
         ),
-    ] = False,
+    ] = DEFAULTS.exclusive,
     shrinkage: Annotated[
         float | None,
         typer.Option(help="Strength of the prior that draws appearances towards zero, in regions. Learned by default."),
-    ] = None,
+    ] = DEFAULTS.shrinkage,
     attribute_shrinkage: Annotated[
         float | None, typer.Option(help="The same for attributes. Equal to --shrinkage by default.")
-    ] = None,
+    ] = DEFAULTS.attribute_shrinkage,
     attributes_of: Annotated[
         str, typer.Option(help="What an attribute describes: regions, or objects; with --preset only.")
-    ] = "regions",
+    ] = DEFAULTS.attributes_of,
     photo_prior: Annotated[
         float | None,
         typer.Option(
             help="How much regions heed what the whole photo looks like, for instance 30; with --preset only."
         ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-    regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = 80,
-    device: Annotated[str, typer.Option(help="Where to describe and learn: cpu, cuda or cuda-bf16.")] = "cpu",
-    engine: Engine = "local",
+    ] = DEFAULTS.photo_prior,
+    seed: Annotated[int, typer.Option(min=0)] = DEFAULTS.seed,
+    regions: Annotated[int, typer.Option(min=1, help="Regions of a photo.")] = DEFAULTS.n_regions,
+    device: Annotated[str, typer.Option(help="Where to describe and learn: cpu, cuda or cuda-bf16.")] = DEFAULTS.device,
+    engine: Engine = DEFAULTS.engine,
     address: Address = None,
     workers: Workers = None,
     memory: Annotated[
@@ -104,25 +104,28 @@ def run(
 ) -> None:
     """Learn from a folder of tagged photos what each tag looks like."""
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
-    options = TrainOptions(
-        features, free, n_regions=regions, seed=seed, n_workers=workers, device=device, engine=engine, address=address
-    )
-    options = options._replace(
-        memory=read_size(memory) if memory else None,
-        noise=noise,
-        start=start,
-        photo_effect=photo_effect,
-        attributes_of=attributes_of,
-        photo_prior=photo_prior,
-        exclusive=exclusive,
-        shrinkage=shrinkage,
-        attribute_shrinkage=attribute_shrinkage,
-    )
-    if preset is not None:
-        check_choice(preset, "preset", tuple(PRESETS))
-        options = options._replace(**PRESETS[preset], classifiers=False)
+    changes: dict[str, Any] = {
+        "features": features,
+        "n_free": free,
+        "n_regions": regions,
+        "noise": noise,
+        "start": start,
+        "photo_effect": photo_effect,
+        "exclusive": exclusive,
+        "shrinkage": shrinkage,
+        "attribute_shrinkage": attribute_shrinkage,
+        "attributes_of": attributes_of,
+        "photo_prior": photo_prior,
+        "seed": seed,
+        "device": device,
+        "engine": engine,
+        "address": address,
+        "n_workers": workers,
+        "memory": read_size(memory) if memory else None,
+    }
     fields = {"coupling": coupling, "affinity": affinity, "centred": centred}
-    options = options._replace(**{name: value for name, value in fields.items() if value is not None})
+    changes |= {name: value for name, value in fields.items() if value is not None}
+    options = TrainOptions(**changes) if preset is None else TrainOptions.from_preset(preset, **changes)
     for weakness in find_weaknesses(opened, fewest_photos=FEWEST_TO_HOLD_OUT):
         warn(f"warning: {weakness}")
     checkpoint = place_checkpoint(output)

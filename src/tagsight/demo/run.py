@@ -28,7 +28,8 @@ from tagsight.predict.trained_model import TrainedModel
 from tagsight.runtime.progress import Report
 from tagsight.storage.files import is_partial, place_partial, write_atomically
 from tagsight.storage.outputs import check_output_file, claim_folder, is_model, is_page
-from tagsight.training.pipeline import TrainOptions, train
+from tagsight.training.options import TrainOptions
+from tagsight.training.pipeline import train
 
 SHOWN = 18  # test photos on the page
 RECORD = "photos.json"  # the rendered files and their SHA-256

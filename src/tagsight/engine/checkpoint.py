@@ -28,13 +28,13 @@ from tagsight.storage.files import is_partial, place_partial, write_atomically
 from tagsight.storage.outputs import MARKER, check_folder, claim_folder, is_claimed
 from tagsight.storage.tensor_file import TRAIN_ANEW
 
-SCHEMA = 7
+SCHEMA = 8
 EVERY = 5  # sweeps between two positions
 KIND = "tagsight checkpoint"
 HEADER = "header.json"
 RESULTS, FITS, WORK = FOLDERS = ("results", "fits", "work")
 
-Identity = dict[str, str | int | float | bool | None]
+Identity = dict[str, str | int | float | bool | list[float] | None]
 
 
 class SavedBatch(Protocol):

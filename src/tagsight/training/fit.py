@@ -13,22 +13,17 @@ from scipy.special import logit
 from tagsight.classifiers.calibration import UNCALIBRATED, Calibration
 from tagsight.classifiers.fit import RegionClassifiers, fit_classifiers
 from tagsight.classifiers.photo_prior import PhotoPrior, learn_photo_prior
-from tagsight.classifiers.weights import ClassifierWeights
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.checkpoint import Checkpoint
-from tagsight.engine.devices import ComputeTarget
 from tagsight.engine.inference import Learned
 from tagsight.engine.learn import FitSpec
-from tagsight.errors import InputError
 from tagsight.features.codebook import learn_projection, learn_standard_projection
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.features.views import compute_directions, learn_views
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop
 from tagsight.model.object_attributes import ObjectAttributes
-from tagsight.model.settings import NOISES, Factors, Settings, check_shrinkage
-from tagsight.model.start import STARTS
-from tagsight.model.validation import check_between, check_choice
+from tagsight.model.settings import Factors, Settings
 from tagsight.predict.object_attributes import AS_MODELLED, describe_objects, split_photos
 from tagsight.predict.predictor import Predictor
 from tagsight.runtime.blas import one_blas_thread
@@ -36,6 +31,7 @@ from tagsight.runtime.memory import leave_room
 from tagsight.runtime.progress import Report, no_progress
 from tagsight.training.batches import FeatureSpace, InMemoryBatches, OnDiskBatches, PhotoBatches, Subset, plan_length
 from tagsight.training.held_out import HeldOutFit, calibrate_classifiers, calibrate_posteriors
+from tagsight.training.options import TrainOptions, check_options
 from tagsight.training.top_regions import TopRegions, find_top_regions, merge_top_regions
 from tagsight.training.training_data import BatchedTrainingData, fit_attributes, infer_batches
 from tagsight.types import Array, Ints
@@ -44,42 +40,8 @@ LENGTH = 256  # of a region's vector after projection
 SAMPLE = 20_000  # regions that views and projection are learned from
 HELD_OUT = 0.2  # of the photos, to calibrate on
 FEWEST_TO_HOLD_OUT = 50  # photos below which nothing is held out
-STRONGEST_PRIOR = 1e6  # of photos upon regions
-ATTRIBUTES_OF = ("regions", "objects")
 FEW = 8  # photos enough to compile the kernels
 MAX_SWEEPS, TOL = 200, 1e-6  # the report shows the bound's curve, settled or not
-
-
-class FitOptions(NamedTuple):
-    """What may be chosen about the fit."""
-
-    n_free: int = 20
-    coupling: float = 1.0
-    affinity: float = 1.0
-    learn_affinity: bool = True  # False: M stays what the tags say
-    centred: bool = False  # see `model.fields`
-    noise: str = "isotropic"  # see `model.noise`
-    exclusive: bool = False  # at most one object or free factor is on in a region
-    shrinkage: float | None = None  # of appearances, in regions; see `model.settings.Settings`
-    attribute_shrinkage: float | None = None
-    start: str = "tags"  # one of `model.start.STARTS`
-    photo_effect: float = 0.0  # see `trained.embed`
-    attributes_of: str = "regions"  # or "objects"; see `model.object_attributes`
-    photo_prior: float | None = (
-        None  # how much regions heed what photos are as wholes; None: unasked; see `photo_prior`
-    )
-    classifiers: bool = True  # False: the model's posterior alone
-    weights: ClassifierWeights = ClassifierWeights()  # of the readers' parts
-    device: str = "cpu"  # where the model sweeps; see StackedIBP
-    seed: int = 0
-    memory: int | None = None  # bytes this process may hold; None: as many as it takes
-    engine: str = "local"  # see StackedIBP
-    n_actors: int | None = None  # of engine "ray"; None: one a processor
-
-    @property
-    def target(self) -> ComputeTarget:
-        """Where the model sweeps."""
-        return ComputeTarget(self.device, self.engine, self.n_actors)
 
 
 class FittedParts(NamedTuple):
@@ -113,7 +75,7 @@ class _TaggedPhotos(NamedTuple):
 class _FitContext(NamedTuple):
     """How to work: what was chosen, who is told, and where things are kept."""
 
-    options: FitOptions
+    options: TrainOptions
     report: Report
     checkpoint: Checkpoint | None
     folder: Path | None  # for what memory has no room for
@@ -134,7 +96,7 @@ class _FitContext(NamedTuple):
 def fit_photos(
     photos: Sequence[PhotoFeatures],
     tags: Tags,
-    options: FitOptions | None = None,
+    options: TrainOptions | None = None,
     report: Report = no_progress,
     checkpoint: Checkpoint | None = None,
 ) -> FittedParts:
@@ -143,44 +105,14 @@ def fit_photos(
     What is done is kept in `checkpoint`, and taken from there. A budget (`options.memory`) does not change the answer;
     under one, `photos` should not be in memory themselves (see `features.extract.CachedPhotos`).
     """
-    options = options or FitOptions()
-    check_choice(options.noise, "noise", NOISES)
-    check_choice(options.start, "start", tuple(STARTS))
-    check_shrinkage(options.shrinkage, options.attribute_shrinkage)
-    check_model_alone(options)
+    options = options or TrainOptions()
+    check_options(options)
     with ExitStack() as stack:
         folder = None
         if options.memory is not None:
-            check_budget(options)
             folder = checkpoint.work if checkpoint else Path(stack.enter_context(TemporaryDirectory()))
         sizes = np.array([len(photo.features) for photo in photos])
         return _fit_photos(_TaggedPhotos(photos, sizes, tags), _FitContext(options, report, checkpoint, folder))
-
-
-def check_model_alone(options: FitOptions) -> None:
-    """Raise InputError for what is out of range, or does not go with region classifiers.
-
-    Those expect vectors of unit length, and answer for attributes themselves.
-    """
-    check_between(options.photo_effect, "photo_effect", 0, 1)
-    check_choice(options.attributes_of, "attributes_of", ATTRIBUTES_OF)
-    if options.photo_prior is not None:
-        check_between(options.photo_prior, "photo_prior", 0, STRONGEST_PRIOR)
-    for name in ("photo_effect", "attributes_of", "photo_prior"):
-        value = getattr(options, name)
-        if options.classifiers and value != FitOptions._field_defaults[name]:
-            raise InputError(
-                f"{name} {value} is for a model without region classifiers: set readout=False "
-                f"(--preset of 'tagsight train' does), or leave {name} out"
-            )
-
-
-def check_budget(options: FitOptions) -> None:
-    """Raise InputError where the budget cannot be kept."""
-    if options.memory is not None and options.device != "cpu":
-        raise InputError(f"memory is a budget for device 'cpu'; {options.device!r} holds all features: leave one out")
-    if options.memory is not None and options.engine != "local":
-        raise InputError(f"memory is a budget of this machine; engine {options.engine!r} has others: leave one out")
 
 
 def _fit_photos(tagged_photos: _TaggedPhotos, context: _FitContext) -> FittedParts:
@@ -216,7 +148,7 @@ def _find_top_regions(
     batches: PhotoBatches,
     fitted: _FittedModel,
     calibration: Calibration,
-    options: FitOptions,
+    options: TrainOptions,
 ) -> Iterator[TopRegions]:
     """Of each run, under the photos' tags."""
     factors = fitted.learned.settings.factors
@@ -236,7 +168,7 @@ def _find_top_regions(
         yield find_top_regions(log_odds, batch.stacked.groups, batch.here.start)
 
 
-def _learn_space(tagged_photos: _TaggedPhotos, options: FitOptions) -> FeatureSpace:
+def _learn_space(tagged_photos: _TaggedPhotos, options: TrainOptions) -> FeatureSpace:
     """Views and principal components of a seeded sample of regions, evenly from all photos."""
     rng = np.random.default_rng(options.seed)
     share = min(1.0, SAMPLE / int(tagged_photos.sizes.sum()))
@@ -336,12 +268,12 @@ def _fit_model(
     return Learned(fit.state, fit.summary, settings), tuple(sweep.bound.total for sweep in fit.sweeps)
 
 
-def _as_factors(tags: Tags, options: FitOptions) -> Array:
+def _as_factors(tags: Tags, options: TrainOptions) -> Array:
     """(I, K_o + K_a) the tagged factors that regions of each photo may have: no attributes where objects have those."""
     return np.hstack([tags.objects, tags.attributes * np.uint8(options.attributes_of == "regions")])
 
 
-def _allow(tags: Array, options: FitOptions) -> Array:
+def _allow(tags: Array, options: TrainOptions) -> Array:
     """(I, K) the factors of each photo: its tags, and the free ones."""
     return np.hstack([tags, np.ones((len(tags), options.n_free), np.uint8)])
 

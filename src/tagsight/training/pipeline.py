@@ -19,70 +19,16 @@ from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.features.classic import choose_photos, learn_codebook
 from tagsight.features.extract import Extraction, MapFunction, extract
 from tagsight.features.extractor import ExtractorConfig, pin_extractor
-from tagsight.features.photo_features import MAX_REGIONS, N_REGIONS
-from tagsight.model.settings import MAX_FREE, NOISES, check_shrinkage
-from tagsight.model.start import STARTS
-from tagsight.model.validation import MAX_WORKERS, check_between, check_choice
 from tagsight.predict.trained_model import TrainedModel, Training
 from tagsight.regions import segment_photo
 from tagsight.runtime.interrupts import Stop, check_stop
 from tagsight.runtime.progress import Report, no_progress
 from tagsight.training.example_crops import crop_examples
-from tagsight.training.fit import FitOptions, check_budget, check_model_alone, fit_photos
+from tagsight.training.fit import fit_photos
+from tagsight.training.options import TrainOptions, check_options
 from tagsight.types import Array
 
-MAX_SEED = 2**32 - 1  # of scikit-learn's generators
-MAX_STRENGTH = 1e6  # of either field
-
-
-class TrainOptions(NamedTuple):
-    """What a user may choose."""
-
-    features: str = "deep"
-    n_free: int = 20
-    coupling: float = 1.0
-    affinity: float = 1.0
-    centred: bool = False  # the field within a region; see `model.fields`
-    noise: str = "isotropic"  # or "full": a covariance; see `model.noise`
-    exclusive: bool = False  # at most one object or free factor is on in a region
-    shrinkage: float | None = None  # of appearances, in regions; None: learned; see `model.settings.Settings`
-    attribute_shrinkage: float | None = None  # None: as for the others
-    start: str = "tags"  # one of `model.start.STARTS`
-    photo_effect: float = 0.0  # share of its photo's mean subtracted from a region's vector; see `trained.embed`
-    attributes_of: str = "regions"  # or "objects"; see `model.object_attributes`
-    photo_prior: float | None = None  # see `photo_prior`
-    n_regions: int = N_REGIONS
-    seed: int = 0
-    n_workers: int | None = None
-    device: str = "cpu"  # where the built-in network runs and the model sweeps; see StackedIBP
-    classifiers: bool = True  # False: the model's posterior alone answers
-    memory: int | None = None  # bytes this process may hold; see `memory.read_size`
-    engine: str = "local"  # or "ray": photos are described and the model sweeps on a cluster
-    address: str | None = None  # of that cluster; see `engine.ray.cluster.join_cluster`
-
-    @property
-    def fit_options(self) -> FitOptions:
-        """Those that concern the fit."""
-        return FitOptions(
-            n_free=self.n_free,
-            coupling=self.coupling,
-            affinity=self.affinity,
-            centred=self.centred,
-            noise=self.noise,
-            exclusive=self.exclusive,
-            shrinkage=self.shrinkage,
-            attribute_shrinkage=self.attribute_shrinkage,
-            start=self.start,
-            photo_effect=self.photo_effect,
-            attributes_of=self.attributes_of,
-            photo_prior=self.photo_prior,
-            classifiers=self.classifiers,
-            device=self.device,
-            seed=self.seed,
-            memory=self.memory,
-            engine=self.engine,
-            n_actors=self.n_workers,
-        )
+NOT_IDENTIFYING = ("n_workers", "engine", "address")  # options that change the result by rounding at most
 
 
 class CheckpointOptions(NamedTuple):
@@ -113,24 +59,8 @@ def train(
         raise InputError(f"no photo of {collection.name!r} has a tag, so no word can be learned: add tags")
     check_device(options.device)  # now, not after an hour of describing photos
     check_engine(options.engine, options.device)
-    check_budget(options.fit_options)
     with open_engine(options.engine, options.address) as map_fn:
         return _train(collection, options, report, checkpointing, map_fn)
-
-
-def check_options(options: TrainOptions) -> None:
-    """Raise InputError for a number that no training can be done with."""
-    check_between(options.n_free, "the number of free factors", 0, MAX_FREE)
-    check_between(options.n_regions, "the number of regions", 1, MAX_REGIONS)
-    check_between(options.coupling, "coupling", 0, MAX_STRENGTH)
-    check_between(options.affinity, "affinity", 0, MAX_STRENGTH)
-    check_between(options.seed, "seed", 0, MAX_SEED)
-    check_choice(options.noise, "noise", NOISES)
-    check_choice(options.start, "start", tuple(STARTS))
-    check_shrinkage(options.shrinkage, options.attribute_shrinkage)
-    check_model_alone(options.fit_options)
-    if options.n_workers is not None:
-        check_between(options.n_workers, "the number of workers", 1, MAX_WORKERS)
 
 
 def _train(
@@ -156,7 +86,7 @@ def _train(
         )
     photos = extraction.described if options.memory else list(extraction.load())
     with clock.stage("model"):
-        fitted = fit_photos(photos, tags, options.fit_options, report, checkpoint)
+        fitted = fit_photos(photos, tags, options, report, checkpoint)
     with clock.stage("examples"):
         example_crops = crop_examples(fitted.top_regions, extraction.photos, photos)
     training = Training(len(photos), options.seed, fitted.bound, metadata.version("tagsight"))
@@ -176,11 +106,9 @@ def _train(
 
 def identify(extraction: Extraction, vocabulary: Vocabulary, tags: Array, options: TrainOptions) -> Identity:
     """What a checkpoint must be of to go on: the settings by name, and the data by their content."""
-    settings = options._asdict()
-    for name in ("n_workers", "engine", "address"):  # the answer does not depend on them, but for rounding
-        del settings[name]
+    settings = {**vars(options), "weights": list(options.weights)}
     return {
-        **settings,
+        **{name: value for name, value in settings.items() if name not in NOT_IDENTIFYING},
         "photos": len(extraction.places),
         "content of the photos": _digest(place.name for place in extraction.places),
         "description": extraction.cache.folder.name,

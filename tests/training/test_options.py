@@ -1,0 +1,66 @@
+"""The options of a training: one record, its presets, and values that are refused."""
+
+import inspect
+from dataclasses import FrozenInstanceError, fields, replace
+from typing import Any
+
+import pytest
+
+from tagsight.cli import train
+from tagsight.errors import InputError
+from tagsight.model.presets import PRESETS
+from tagsight.training.options import TrainOptions, check_options
+
+
+def test_defaults_are_accepted() -> None:
+    check_options(TrainOptions())
+
+
+def test_options_cannot_be_changed_in_place() -> None:
+    with pytest.raises(FrozenInstanceError):
+        TrainOptions().seed = 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_sets_the_fields_and_leaves_out_the_classifiers(name: str) -> None:
+    options = TrainOptions.from_preset(name)
+    assert options == replace(TrainOptions(), **PRESETS[name], classifiers=False)
+
+
+def test_changes_override_the_preset() -> None:
+    assert TrainOptions.from_preset("ws-mrf-sibp", coupling=3.0, seed=5).coupling == 3.0
+
+
+def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match="preset must be one of ws-sibp, ws-mrf-sibp, got 'lda'"):
+        TrainOptions.from_preset("lda")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_free": -1}, "the number of free factors must lie between"),
+        ({"n_regions": 0}, "the number of regions must lie between"),
+        ({"coupling": float("nan")}, "coupling must lie between"),
+        ({"seed": 2**40}, "seed must lie between"),
+        ({"noise": "loud"}, "noise must be one of"),
+        ({"start": "nowhere"}, "start must be one of"),
+        ({"attribute_shrinkage": 1.0}, "attribute_shrinkage needs a shrinkage"),
+        ({"photo_effect": 0.5}, "photo_effect 0.5 needs a model without region classifiers"),
+        ({"memory": 10**9, "device": "cuda"}, "memory limits device 'cpu'"),
+        ({"memory": 10**9, "engine": "ray"}, "memory limits this machine"),
+        ({"n_workers": 0}, "the number of workers must lie between"),
+    ],
+)
+def test_wrong_values_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_options(TrainOptions(**changes))
+
+
+def test_the_defaults_of_the_command_are_those_of_the_record() -> None:
+    names = {"n_free": "free", "n_regions": "regions", "n_workers": "workers"}
+    by_preset = {"coupling", "affinity", "centred"}  # None: those of the preset
+    defaults = {name: one.default for name, one in inspect.signature(train.run).parameters.items()}
+    compared = {field.name for field in fields(TrainOptions)} - by_preset - {"learn_affinity", "classifiers", "weights"}
+    for name in compared:
+        assert defaults[names.get(name, name)] == getattr(TrainOptions(), name), name
