@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from record import write_result
-from tagsight.engine.devices import batches_on
+from tagsight.engine.devices import ComputeTarget, open_batches
 from tagsight.engine.parts import cut_local, cut_shard
 from tagsight.engine.ray.cluster import fetch, join_cluster
 from tagsight.engine.ray.worker import Journal, Operation, ShardWorker, prepare_worker
 from tagsight.model.fields import correlate_tags
-from tagsight.model.fit import Fit, Loop, Sweep, settle
+from tagsight.model.fit import Fit, Loop, Sweep, run_sweeps
 from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.local_step import add_squares
 from tagsight.model.planted import draw_appearance, draw_planted
@@ -82,7 +82,7 @@ def sweep(batch: Any, problem: Problem, n_sweeps: int, on_sweep: Callable[[Sweep
     blank = blank_globals(SETTINGS, D)
     first = batch.summarise(blank)
     state = first_globals(first, blank, SETTINGS, problem.affinity)
-    return settle([batch], [first], state, SETTINGS, Loop(n_sweeps, 0.0, on_sweep), n_run=0)
+    return run_sweeps([batch], [first], state, SETTINGS, Loop(n_sweeps, 0.0, on_sweep), n_run=0)
 
 
 def draw_photos(n_photos: int, dtype: type) -> Problem:
@@ -115,7 +115,7 @@ def compare_models(n_sweeps: int) -> list[dict[str, Any]]:
 
 
 def fit_on(engine: str, n: int, problem: Problem, n_sweeps: int) -> tuple[Fit, Array]:
-    with batches_on("cpu", n, engine) as make_batch:
+    with open_batches(ComputeTarget("cpu", engine, n)) as make_batch:
         batch = make_batch(problem.shard, problem.local, SETTINGS)
         return sweep(batch, problem, n_sweeps), batch.local.assign
 
@@ -129,7 +129,7 @@ def kill_actors(n_sweeps: int) -> dict[str, Any]:
     moments = random.Random(0)
     sweeps = set(moments.sample(range(1, n_sweeps - 1), KILLS))
     killed: list[int] = []
-    with batches_on("cpu", 2, "ray") as make_batch:
+    with open_batches(ComputeTarget("cpu", "ray", 2)) as make_batch:
         batch: Any = make_batch(problem.shard, problem.local, SETTINGS)
 
         def disturb(sweep: Sweep) -> None:
@@ -153,10 +153,10 @@ def time_sweeps(n_photos: int, n_sweeps: int) -> dict[str, Any]:
     cores = os.cpu_count() or 1
     row: dict[str, Any] = {"photos": n_photos, "regions_per_photo": 80, "D": D, "K": FACTORS.total}
     for n in sorted({1, cores}):
-        row[f"threads_{n}_ms"] = time_on(partial(batches_on, "cpu", n), problem, n_sweeps)
+        row[f"threads_{n}_ms"] = time_on(partial(open_batches, ComputeTarget("cpu", "local", n)), problem, n_sweeps)
     for n in sorted({1, cores, *ACTORS}):
         row[f"processes_{n}_ms"] = time_processes(n, problem, n_sweeps)
-        row[f"actors_{n}_ms"] = time_on(partial(batches_on, "cpu", n, "ray"), problem, n_sweeps)
+        row[f"actors_{n}_ms"] = time_on(partial(open_batches, ComputeTarget("cpu", "ray", n)), problem, n_sweeps)
     return row
 
 

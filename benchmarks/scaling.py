@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 from record import RESULTS, write_result
-from tagsight.engine.devices import ENGINES, LocalBatch, batches_on
+from tagsight.engine.devices import ENGINES, ComputeTarget, LocalBatch, open_batches
 from tagsight.engine.ray.cluster import fetch
 from tagsight.model.fields import correlate_tags
-from tagsight.model.fit import Loop, settle
+from tagsight.model.fit import Loop, run_sweeps
 from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.local_step import add_squares
 from tagsight.model.settings import Factors, Settings, plan_sticks
@@ -93,14 +93,14 @@ def measure(engine: str, n_photos: int, n_sweeps: int, scratch: Path) -> dict[st
     fill = STARTS["tags"]([shard], FACTORS, 0)
     local = start_local(shard, fill, np.ones(PLAN.n_sequences), PLAN)
     ends: list[float] = []
-    with batches_on("cpu", None, engine) as make_batch:
+    with open_batches(ComputeTarget("cpu", engine)) as make_batch:
         batch = make_batch(shard, local, SETTINGS)
         del local
         blank = blank_globals(SETTINGS, D)
         first = batch.summarise(blank)
         state = first_globals(first, blank, SETTINGS, affinity)
         loop = Loop(n_sweeps, 0.0, on_sweep=lambda sweep: ends.append(time.perf_counter()))
-        fit = settle([batch], [first], state, SETTINGS, loop, n_run=0)
+        fit = run_sweeps([batch], [first], state, SETTINGS, loop, n_run=0)
         memory = measure_memory(engine, batch)
     return {
         "engine": engine,

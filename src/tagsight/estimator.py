@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tagsight.engine.devices import LocalBatch, check_device, check_engine
-from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
-from tagsight.engine.learn import FitSpec, learn
+from tagsight.engine.devices import ComputeTarget, LocalBatch, check_device, check_engine
+from tagsight.engine.fit import FitSpec, fit_shards
+from tagsight.engine.inference import FittedModel, NewPhotos, infer_photos, infer_transductively
 from tagsight.errors import InputError
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, Loop, Sweep, ignore_progress
@@ -207,7 +207,7 @@ class StackedIBP(BaseEstimator):
             self.seed,
         )
         shards = [Shard(X, layout, add_squares(X, layout, noise=self.noise)) for layout in layouts]
-        result, batches = learn(shards, spec, device=self.device, engine=self.engine, n_threads=self.n_threads)
+        result, batches = fit_shards(shards, spec, ComputeTarget(self.device, self.engine, self.n_threads))
         self._keep(result, batches, allowed, settings)
         if not result.converged:
             warnings.warn(
@@ -308,7 +308,7 @@ class StackedIBP(BaseEstimator):
         local = [batch.local for batch in batches]
         order = np.concatenate([part.order for part in local])
         sticks = np.concatenate([part.sticks for part in local])
-        self._learned = Learned(result.state, result.summary, settings)
+        self._learned = FittedModel(result.state, result.summary, settings)
         self.assign_ = np.zeros((len(X), settings.factors.total), X.dtype)
         for batch in batches:
             spread_assign(batch.shard.layout, batch.local.assign, np.arange(len(X)), self.assign_)

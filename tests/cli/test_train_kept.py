@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tagsight.engine.checkpoint import SCHEMA, has_checkpoint, open_checkpoint, place_checkpoint, remove_checkpoint
+from tagsight.engine.checkpoint import SCHEMA, checkpoint_folder, has_checkpoint, open_checkpoint, remove_checkpoint
 from tagsight.errors import InputError, StoppedError
 from tagsight.runtime.interrupts import Stop
 from tagsight.storage.files import place_partial
@@ -32,34 +32,34 @@ def stopped(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(training, "fit_photos", stop)
     said = train(trained, tmp_path / "a.model")
     assert "stopped by SIGTERM; and so on" in said
-    assert has_checkpoint(place_checkpoint(tmp_path / "a.model"))
+    assert has_checkpoint(checkpoint_folder(tmp_path / "a.model"))
     return tmp_path / "a.model"
 
 
 @pytest.mark.parametrize(
     ("more", "difference"),
     [
-        (("--free", 5), "n_free was 3 and is 5;"),
-        (("--seed", 1), "seed was 0 and is 1;"),
-        (("--coupling", 0.5, "--affinity", 2), "coupling was 1.0 and is 0.5, affinity was 1.0 and is 2.0;"),
+        (("--free", 5), "n_free was 3, now 5;"),
+        (("--seed", 1), "seed was 0, now 1;"),
+        (("--coupling", 0.5, "--affinity", 2), "coupling was 1.0, now 0.5, affinity was 1.0, now 2.0;"),
         (
             ("--preset", "ws-mrf-sibp"),
-            "coupling was 1.0 and is 0.4, affinity was 1.0 and is 2.0, centred was False and is True, "
-            "classifiers was True and is False;",
+            "coupling was 1.0, now 0.4, affinity was 1.0, now 2.0, centred was False, now True, "
+            "classifiers was True, now False;",
         ),
         (
             ("--preset", "ws-mrf-sibp", "--coupling", 0.7, "--no-centred"),
-            "coupling was 1.0 and is 0.7, affinity was 1.0 and is 2.0, classifiers was True and is False;",
+            "coupling was 1.0, now 0.7, affinity was 1.0, now 2.0, classifiers was True, now False;",
         ),
-        (("--centred",), "centred was False and is True;"),
-        (("--memory", "2GB"), "memory was None and is 2000000000;"),
+        (("--centred",), "centred was False, now True;"),
+        (("--memory", "2GB"), "memory was None, now 2000000000;"),
     ],
 )
 def test_other_settings_are_refused_by_name(trained: Trained, stopped: Path, more: tuple, difference: str) -> None:
     said = train(trained, stopped, "--resume", *more)
-    assert f"is of another training: {difference}" in said
-    assert "train without --resume to begin anew" in said
-    assert has_checkpoint(place_checkpoint(stopped))
+    assert f"is the checkpoint of another training: {difference}" in said
+    assert "train without --resume to start over" in said
+    assert has_checkpoint(checkpoint_folder(stopped))
 
 
 def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_path: Path) -> None:
@@ -73,22 +73,22 @@ def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_
     rows = (copy / "tags.csv").read_text().splitlines()
     name, objects, attributes = rows[1].split(",")
     (copy / "tags.csv").write_text("\n".join([rows[0], f"{name},{objects},", *rows[2:]]))
-    assert "is of another training: tags was " in train(moved, stopped, "--resume")
+    assert "is the checkpoint of another training: tags was " in train(moved, stopped, "--resume")
     (copy / "tags.csv").write_text("\n".join([rows[0], *rows[2:]]))
     (copy / name).unlink()
-    assert "is of another training: photos was " in train(moved, stopped, "--resume")
+    assert "is the checkpoint of another training: photos was " in train(moved, stopped, "--resume")
     assert attributes
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda header: header | {"schema": 99}, f"is of schema 99, this tagsight goes on from {SCHEMA}"),
+        (lambda header: header | {"schema": 99}, f"has checkpoint schema 99, this version of tagsight needs {SCHEMA}"),
         (lambda header: {"schema": 2}, "is damaged"),
     ],
 )
 def test_a_foreign_header_is_refused(trained: Trained, stopped: Path, change: Callable, said: str) -> None:
-    header = place_checkpoint(stopped) / "header.json"
+    header = checkpoint_folder(stopped) / "header.json"
     header.write_text(json.dumps(change(json.loads(header.read_text()))))
     assert said in train(trained, stopped, "--resume")
 
@@ -97,19 +97,19 @@ def test_it_says_what_it_does_with_what_lies_there(trained: Trained, stopped: Pa
     said = train(trained, stopped)
     assert "begins anew, in place of the stopped training in" in said
     assert "--resume would go on" in said
-    remove_checkpoint(place_checkpoint(stopped))
+    remove_checkpoint(checkpoint_folder(stopped))
     assert "begins at the beginning" in train(trained, stopped, "--resume")
 
 
 def test_two_trainings_do_not_write_one_model(trained: Trained, stopped: Path) -> None:
     lock = stopped.with_name("a.model.lock")
     assert not lock.exists()
-    before = (place_checkpoint(stopped) / "header.json").stat().st_mtime_ns
+    before = (checkpoint_folder(stopped) / "header.json").stat().st_mtime_ns
     with hold_lock(lock, wait=False):
         said = train(trained, stopped)
     assert "another training is writing" in said
     assert "choose another --output" in said
-    assert (place_checkpoint(stopped) / "header.json").stat().st_mtime_ns == before
+    assert (checkpoint_folder(stopped) / "header.json").stat().st_mtime_ns == before
     assert lock.exists()  # as a killed training leaves it
     assert "stopped by SIGTERM" in train(trained, stopped)
     assert not lock.exists()

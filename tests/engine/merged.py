@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from functools import reduce
 
-from tagsight.model.fit import RenewableBatch
+from tagsight.model.fit import FitBatch
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.state import Globals, Summary, merge
 
 
 class MergedBatch:
-    """The photos of all `parts` as one batch (see `model.fit.RenewableBatch`)."""
+    """The photos of all `parts` as one batch (see `model.fit.FitBatch`)."""
 
-    def __init__(self, parts: Sequence[RenewableBatch]):
+    def __init__(self, parts: Sequence[FitBatch]):
         self._parts = parts
 
     def summarise(self, state: Globals) -> Summary:

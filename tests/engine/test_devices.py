@@ -34,7 +34,7 @@ def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(devices, "find_spec", lambda name: object())
     blind = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
     monkeypatch.setitem(sys.modules, "torch", blind)
-    with pytest.raises(InputError, match="needs an NVIDIA GPU, and PyTorch sees none: choose device 'cpu'"):
+    with pytest.raises(InputError, match="needs an NVIDIA GPU, and PyTorch finds none: choose device 'cpu'"):
         check_device("cuda")
 
 
@@ -77,5 +77,5 @@ def test_actors_visit_all_photos_at_once():
 
 
 def test_actors_have_no_gpu():
-    with pytest.raises(InputError, match="engine 'ray' sweeps on processors: choose device 'cpu' instead of 'cuda'"):
+    with pytest.raises(InputError, match="engine 'ray' runs on CPU cores only: choose device 'cpu' instead of 'cuda'"):
         check_engine("ray", "cuda")

@@ -5,7 +5,7 @@ import pytest
 
 from tagsight.engine.threads import ThreadBatch
 from tagsight.model.bound import evaluate_bound
-from tagsight.model.fit import Loop, settle
+from tagsight.model.fit import Loop, run_sweeps
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary
 from tagsight.types import Floats
@@ -53,9 +53,9 @@ def test_where_all_photos_at_once_settled_batches_stay():
         entries = slice(entry, entry := entry + int(shard.layout.assign_start[-1]))
         mine = Local(local.assign[entries], local.sticks[photos], local.order[photos])
         batches.append(ThreadBatch(shard, mine, SETTINGS, map))
-    memo = [batch.summarise(whole.fit.state) for batch in batches]
+    summaries = [batch.summarise(whole.fit.state) for batch in batches]
     loop = Loop(max_sweeps=5, tol=0.0, on_sweep=lambda sweep: None)
-    stayed = settle(batches, memo, whole.fit.state, SETTINGS, loop, n_run=0)
+    stayed = run_sweeps(batches, summaries, whole.fit.state, SETTINGS, loop, n_run=0)
     assert stayed.bound == pytest.approx(whole.fit.bound, rel=1e-9)
     assert stayed.state.appearance.mean == pytest.approx(whole.fit.state.appearance.mean, abs=1e-5)
 

@@ -14,12 +14,13 @@ import pytest
 
 from tagsight import StackedIBP
 from tagsight.engine.checkpoint import FitCheckpoint
-from tagsight.engine.learn import FitSpec, learn
+from tagsight.engine.devices import ComputeTarget
+from tagsight.engine.fit import FitSpec, fit_shards
 from tagsight.engine.ray.cluster import fetch, join_cluster, map_on_cluster
 from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import InputError, StoppedError, TagsightError
 from tagsight.model.fields import correlate_tags
-from tagsight.model.fit import Loop, Position, Sweep
+from tagsight.model.fit import FitProgress, Loop, Sweep
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import STARTS, start_local
 from tagsight.runtime.interrupts import Stop
@@ -163,9 +164,9 @@ def test_one_engine_goes_on_from_the_checkpoint_of_the_other(
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
     (shard,) = make_shards(PHOTOS, SETTINGS, 1)
     spec = FitSpec(PHOTOS.X.shape[1], SETTINGS, Loop(60, 1e-6), correlate_tags(PHOTOS.tags, FACTORS.free))
-    positions: list[Position] = []
-    watched = spec._replace(loop=Loop(60, 1e-6, on_position=positions.append))
-    whole, (expected,) = learn([shard], watched, n_threads=1)
+    positions: list[FitProgress] = []
+    watched = spec._replace(loop=Loop(60, 1e-6, on_progress=positions.append))
+    whole, (expected,) = fit_shards([shard], watched, ComputeTarget(n_workers=1))
     ends = {at.stage: at.n_run for at in positions}
     given_up = {stage for stage, end in ends.items() if end not in {sweep.number for sweep in whole.sweeps}}
     assert given_up  # else nothing would be restored
@@ -179,8 +180,8 @@ def test_one_engine_goes_on_from_the_checkpoint_of_the_other(
     stopped = spec._replace(loop=Loop(60, 1e-6, on_sweep=stop_there))
     kept = tmp_path / "kept"
     with pytest.raises(StoppedError):
-        learn([shard], stopped, engine=engines[0], n_threads=2, checkpoint=FitCheckpoint(kept, stop))
-    fit, (batch,) = learn([shard], spec, engine=engines[1], n_threads=2, checkpoint=FitCheckpoint(kept, Stop()))
+        fit_shards([shard], stopped, ComputeTarget("cpu", engines[0], 2), FitCheckpoint(kept, stop))
+    fit, (batch,) = fit_shards([shard], spec, ComputeTarget("cpu", engines[1], 2), FitCheckpoint(kept, Stop()))
     assert fit.n_run == whole.n_run
     assert fit.bound == pytest.approx(whole.bound, rel=1e-9)
     assert fit.state.appearance.mean == pytest.approx(whole.state.appearance.mean, abs=1e-6)

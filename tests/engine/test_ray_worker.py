@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tagsight.engine.ray.commit import Commit, load_commit, save_commit
-from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, prepare_worker
+from tagsight.engine.ray.worker import (
+    COMMIT_EVERY,
+    Commit,
+    Journal,
+    Operation,
+    ShardWorker,
+    load_commit,
+    prepare_worker,
+    save_commit,
+)
 from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import InputError, TagsightError
 from tagsight.model.settings import Settings, plan_sticks
@@ -120,12 +128,12 @@ def test_a_gap_in_the_journal_is_refused(folder: Path):
 def test_a_commit_keeps_every_bit(tmp_path: Path):
     answers, batch = perform_all()
     path = tmp_path / "commit"
-    for before in (batch.local, LOCAL):
+    for previous in (batch.local, LOCAL):
         for answer in (answers[0], None):
-            save_commit(Commit(7, batch.local, before, answer), path)
+            save_commit(Commit(7, batch.local, previous, answer), path)
             number, *records = load_commit(path)
             assert number == 7
-            for ours, theirs in zip(records, (batch.local, before, answer), strict=True):
+            for ours, theirs in zip(records, (batch.local, previous, answer), strict=True):
                 assert_same(ours, theirs)
 
 

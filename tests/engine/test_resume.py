@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from tagsight.engine.checkpoint import FitCheckpoint
-from tagsight.engine.learn import FitSpec, learn, learn_stored
-from tagsight.engine.position_file import load_position, save_fit, save_position
+from tagsight.engine.devices import ComputeTarget
+from tagsight.engine.fit import FitSpec, fit_shards, fit_stored_shards
+from tagsight.engine.fit_file import load_progress, save_fit, save_progress
 from tagsight.engine.shard_file import save_shard
 from tagsight.engine.stored_shards import StoredShards
 from tagsight.errors import StoppedError
 from tagsight.model.fields import correlate_tags
-from tagsight.model.fit import FIRST, LAST, Fit, Loop, Position
+from tagsight.model.fit import FIRST, LAST, Fit, FitProgress, Loop
 from tagsight.model.layout import Shard, split_photos
 from tagsight.model.local_step import BLOCK, add_squares
 from tagsight.model.settings import NOISES, Settings, plan_sticks
@@ -29,7 +30,7 @@ SETTINGS = Settings(FACTORS)
 Learn = Callable[[FitSpec, FitCheckpoint | None, Path], Fit]
 
 
-def make_lesson(loop: Loop, start: str = "random", noise: str = "isotropic") -> FitSpec:
+def make_spec(loop: Loop, start: str = "random", noise: str = "isotropic") -> FitSpec:
     settings = SETTINGS._replace(noise=noise)
     return FitSpec(PHOTOS.X.shape[1], settings, loop, correlate_tags(PHOTOS.tags, FACTORS.free), start, 0)
 
@@ -58,16 +59,16 @@ def store_blocks(folder: Path, noise: str) -> tuple[StoredShards, float | Floats
 
 
 def learn_in_memory(spec: FitSpec, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
-    return learn(cut(1, spec.settings.noise), spec, n_threads=1, checkpoint=checkpoint)[0]
+    return fit_shards(cut(1, spec.settings.noise), spec, ComputeTarget(n_workers=1), checkpoint)[0]
 
 
 def learn_in_batches(spec: FitSpec, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
-    return learn(cut(3, spec.settings.noise), spec, n_threads=1, checkpoint=checkpoint)[0]
+    return fit_shards(cut(3, spec.settings.noise), spec, ComputeTarget(n_workers=1), checkpoint)[0]
 
 
 def learn_on_disk(spec: FitSpec, checkpoint: FitCheckpoint | None, folder: Path) -> Fit:
     shards, square = store_blocks(folder / "shards", spec.settings.noise)
-    return learn_stored(shards, square, folder / "local", spec, n_threads=1, checkpoint=checkpoint)
+    return fit_stored_shards(shards, square, folder / "local", spec, n_threads=1, checkpoint=checkpoint)
 
 
 def to_bytes(fit: Fit, folder: Path) -> bytes:
@@ -76,13 +77,13 @@ def to_bytes(fit: Fit, folder: Path) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def positions() -> list[Position]:
-    seen: list[Position] = []
-    learn(cut(1), make_lesson(Loop(120, 1e-5, on_position=seen.append)), n_threads=1)
+def positions() -> list[FitProgress]:
+    seen: list[FitProgress] = []
+    fit_shards(cut(1), make_spec(Loop(120, 1e-5, on_progress=seen.append)), ComputeTarget(n_workers=1))
     return seen
 
 
-def test_the_case_has_all_kinds_of_stages(positions: list[Position]) -> None:
+def test_the_case_has_all_kinds_of_stages(positions: list[FitProgress]) -> None:
     """Else the tests below would not see a trial kept, a trial given up, and M moving again."""
     ends = [(here, then) for here, then in pairwise(positions) if then.stage > here.stage]
     assert [then.stage for _, then in ends] == list(range(FIRST + 1, LAST + 1))
@@ -95,7 +96,7 @@ def test_the_case_has_all_kinds_of_stages(positions: list[Position]) -> None:
 @pytest.mark.parametrize("learner", [learn_in_memory, learn_in_batches, learn_on_disk])
 def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp_path: Path, noise: str) -> None:
     loop = Loop(120, 1e-5)
-    whole = to_bytes(learner(make_lesson(loop, noise=noise), None, tmp_path / "a"), tmp_path)
+    whole = to_bytes(learner(make_spec(loop, noise=noise), None, tmp_path / "a"), tmp_path)
     times, total = 0, 1
     while True:
         stop = Stop()
@@ -108,7 +109,7 @@ def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp
                 stop.receive(signal.SIGTERM)
 
         watched = loop._replace(on_sweep=lambda sweep, tell=interrupt: tell(sweep.number))
-        spec = make_lesson(watched, noise=noise)
+        spec = make_spec(watched, noise=noise)
         try:
             result = learner(spec, checkpoint, tmp_path / "b")
             break
@@ -125,7 +126,7 @@ def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp
 
 def test_killed_between_checkpoints_it_repeats_some_sweeps(tmp_path: Path) -> None:
     loop = Loop(120, 1e-5)
-    whole = to_bytes(learn_in_memory(make_lesson(loop), None, tmp_path), tmp_path)
+    whole = to_bytes(learn_in_memory(make_spec(loop), None, tmp_path), tmp_path)
     for fatal in (3, 7, 16, 33):
 
         class KilledError(Exception):
@@ -136,11 +137,11 @@ def test_killed_between_checkpoints_it_repeats_some_sweeps(tmp_path: Path) -> No
                 raise error
 
         with pytest.raises(KilledError):
-            learn_in_memory(make_lesson(loop._replace(on_sweep=die)), FitCheckpoint(tmp_path / "c", Stop()), tmp_path)
-    position = FitCheckpoint(tmp_path / "c", Stop()).load_position()
+            learn_in_memory(make_spec(loop._replace(on_sweep=die)), FitCheckpoint(tmp_path / "c", Stop()), tmp_path)
+    position = FitCheckpoint(tmp_path / "c", Stop()).load_progress()
     assert position is not None
     assert position.n_run == 30
-    last = learn_in_memory(make_lesson(loop), FitCheckpoint(tmp_path / "c", Stop()), tmp_path)
+    last = learn_in_memory(make_spec(loop), FitCheckpoint(tmp_path / "c", Stop()), tmp_path)
     assert to_bytes(last, tmp_path) == whole
 
 
@@ -148,18 +149,18 @@ def test_killed_between_checkpoints_it_repeats_some_sweeps(tmp_path: Path) -> No
     ("start", "noise"), [("tags", "isotropic"), ("tags", "full"), ("kmeans", "full"), ("random", "isotropic")]
 )
 def test_shards_on_disk_give_the_bits_of_one_in_memory(tmp_path: Path, start: str, noise: str) -> None:
-    spec = make_lesson(Loop(120, 1e-5), start, noise)
+    spec = make_spec(Loop(120, 1e-5), start, noise)
     assert to_bytes(learn_on_disk(spec, None, tmp_path / "a"), tmp_path) == to_bytes(
         learn_in_memory(spec, None, tmp_path / "b"), tmp_path
     )
     assert len(list((tmp_path / "a/local").iterdir())) in (4, 8)  # what is needed now, and perhaps to go back to
 
 
-def test_a_position_comes_back_as_it_was(positions: list[Position], tmp_path: Path) -> None:
+def test_a_position_comes_back_as_it_was(positions: list[FitProgress], tmp_path: Path) -> None:
     for position in (positions[0], next(p for p in positions if p.on_trial), positions[-1]):
-        save_position(position, tmp_path / "a")
-        back = load_position(tmp_path / "a")
-        save_position(back, tmp_path / "b")
+        save_progress(position, tmp_path / "a")
+        back = load_progress(tmp_path / "a")
+        save_progress(back, tmp_path / "b")
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
         assert_same(back, position)
 

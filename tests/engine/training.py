@@ -7,7 +7,7 @@ import numpy as np
 
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fields import start_affinity
-from tagsight.model.fit import Fit, Loop, RenewableBatch, Sweep, fit, ignore_progress
+from tagsight.model.fit import Fit, FitBatch, Loop, Sweep, fit, ignore_progress
 from tagsight.model.layout import Edges, Shard, split_photos, spread_assign
 from tagsight.model.local_step import add_squares
 from tagsight.model.planted import draw_appearance, draw_planted
@@ -56,7 +56,7 @@ def train(
     *,
     n_shards: int = 1,
     n_threads: int = 1,
-    combine: Callable[[list[ThreadBatch]], Sequence[RenewableBatch]] = list,
+    combine: Callable[[list[ThreadBatch]], Sequence[FitBatch]] = list,
     start: str = "tags",
     max_sweeps: int = 60,
     tol: float = 1e-7,

@@ -207,18 +207,18 @@ def _bounds_of_sweeps(case: Case, n_batches: int, n_sweeps: int = 15) -> list[fl
         )
         for b, layout in enumerate(layouts)
     ]
-    memo = [
+    summaries = [
         local_step(shard, local, state, settings, Visit(passes=0))[1]
         for shard, local in zip(shards, locals_, strict=True)
     ]
-    total = memo[0]
-    for part in memo[1:]:
+    total = summaries[0]
+    for part in summaries[1:]:
         total = merge(total, part)
     bounds = [evaluate_bound(total, state, settings).total]
     for _ in range(n_sweeps):
         for b, shard in enumerate(shards):
             locals_[b], fresh = local_step(shard, locals_[b], state, settings, Visit(passes=settings.passes))
-            total, memo[b] = merge(remove(total, memo[b]), fresh), fresh
+            total, summaries[b] = merge(remove(total, summaries[b]), fresh), fresh
             state = global_step(total, state, settings)
             bounds.append(evaluate_bound(total, state, settings).total)
     return bounds

@@ -8,25 +8,26 @@ import numpy as np
 import pytest
 
 from tagsight.engine.checkpoint import open_checkpoint
-from tagsight.engine.learn import learn
+from tagsight.engine.devices import ComputeTarget
+from tagsight.engine.fit import fit_shards
+from tagsight.engine.fit_file import load_fit, load_progress, save_fit, save_progress
 from tagsight.engine.local_file import link_local, load_local, load_posterior, save_local
-from tagsight.engine.position_file import load_fit, load_position, save_fit, save_position
 from tagsight.engine.shard_file import load_shard, save_shard
 from tagsight.errors import InputError
-from tagsight.model.fit import Fit, Loop, Position
+from tagsight.model.fit import Fit, FitProgress, Loop
 from tagsight.model.state import Local
 from tagsight.runtime.interrupts import Stop
 from tagsight.storage.tensor_file import load_tensors, save_tensors
-from tests.engine.test_resume import cut, make_lesson
+from tests.engine.test_resume import cut, make_spec
 from tests.flips import flip_bits
 
 FLIPS = 40
 
 
 @pytest.fixture(scope="module")
-def fitted() -> tuple[Fit, Position]:
-    seen: list[Position] = []
-    fit, _ = learn(cut(1), make_lesson(Loop(12, 1e-5, on_position=seen.append)), n_threads=1)
+def fitted() -> tuple[Fit, FitProgress]:
+    seen: list[FitProgress] = []
+    fit, _ = fit_shards(cut(1), make_spec(Loop(12, 1e-5, on_progress=seen.append)), ComputeTarget(n_workers=1))
     return fit, seen[-1]
 
 
@@ -41,28 +42,28 @@ def assert_noticed(path: Path, load: Callable[[], Any], remedy: str) -> None:
     load()
 
 
-def test_what_a_fit_gave_and_where_it_stands(fitted: tuple[Fit, Position], tmp_path: Path) -> None:
+def test_what_a_fit_gave_and_where_it_stands(fitted: tuple[Fit, FitProgress], tmp_path: Path) -> None:
     fit, position = fitted
     save_fit(fit, tmp_path / "fit")
     assert_noticed(tmp_path / "fit", lambda: load_fit(tmp_path / "fit"), "train again without --resume")
-    save_position(position, tmp_path / "position")
-    assert_noticed(tmp_path / "position", lambda: load_position(tmp_path / "position"), "train again without --resume")
+    save_progress(position, tmp_path / "position")
+    assert_noticed(tmp_path / "position", lambda: load_progress(tmp_path / "position"), "train again without --resume")
 
 
 def test_local_posteriors(tmp_path: Path) -> None:
-    path = tmp_path / "now-0.safetensors"
+    path = tmp_path / "current-0.safetensors"
     save_local(Local(np.arange(9.0), np.ones((3, 2, 2)), np.zeros((3, 2), np.int64)), path)
     assert_noticed(path, lambda: load_posterior(tmp_path), "train again without --resume")
     path.unlink()
     for ask in (load_posterior, lambda folder: link_local(path, folder / "x"), lambda _: load_local(path)):
-        with pytest.raises(InputError, match=r"now-0\.safetensors.*train again without --resume"):
+        with pytest.raises(InputError, match=r"current-0\.safetensors.*train again without --resume"):
             ask(tmp_path)
 
 
 def test_results_of_stages(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(tmp_path / "c", {"a": 1}, resume=False, stop=Stop())
     assert checkpoint.load_result("length") is None
-    checkpoint.keep_result("length", [640, [0.5, None]])
+    checkpoint.save_result("length", [640, [0.5, None]])
     assert checkpoint.load_result("length") == [640, [0.5, None]]
     path = tmp_path / "c/results/length.json"
     assert_noticed(path, lambda: checkpoint.load_result("length"), "train again without --resume")

@@ -168,7 +168,7 @@ def test_a_lock_is_never_a_link(tmp_path: Path) -> None:
 
 def test_a_checkpoint_goes_and_leaves_what_someone_put_beside_it(tmp_path: Path) -> None:
     folder = tmp_path / "my.model.checkpoint"
-    open_checkpoint(folder, {"seed": 0}, resume=False, stop=Stop()).keep_result("a", 1)
+    open_checkpoint(folder, {"seed": 0}, resume=False, stop=Stop()).save_result("a", 1)
     (folder / "notes.txt").write_text("mine")
     remove_checkpoint(folder)
     assert list_contents(tmp_path) == {"my.model.checkpoint/notes.txt": b"mine"}

@@ -20,7 +20,7 @@ from tagsight.cli.arguments import (
 from tagsight.cli.console import list_problems, print_json, show_progress, show_text, warn
 from tagsight.data.readers import open_collection
 from tagsight.data.summary import find_weaknesses
-from tagsight.engine.checkpoint import check_checkpoint_folder, has_checkpoint, place_checkpoint, remove_checkpoint
+from tagsight.engine.checkpoint import check_checkpoint_folder, checkpoint_folder, has_checkpoint, remove_checkpoint
 from tagsight.features.extractor import FAMILIES
 from tagsight.model.start import STARTS
 from tagsight.predict.model_file import save_model
@@ -128,7 +128,7 @@ def run(
     options = TrainOptions(**changes) if preset is None else TrainOptions.from_preset(preset, **changes)
     for weakness in find_weaknesses(opened, fewest_photos=FEWEST_TO_HOLD_OUT):
         warn(f"warning: {weakness}")
-    checkpoint = place_checkpoint(output)
+    checkpoint = checkpoint_folder(output)
     check_output_file(output, "a tagsight model", is_model)
     check_checkpoint_folder(checkpoint)
     busy = f"another training is writing {str(output)!r}; wait for it, or choose another --output"

@@ -1,7 +1,8 @@
-"""Where local steps run, by name."""
+"""Compute targets by name: the devices and engines that run local steps."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,35 +11,35 @@ from typing import Any, NamedTuple, Protocol
 from tagsight.engine.ray.cluster import check_ray, join_cluster, map_on_cluster
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.errors import InputError
-from tagsight.model.fit import RenewableBatch
+from tagsight.model.fit import FitBatch
 from tagsight.model.layout import Shard
 from tagsight.model.settings import Settings
 from tagsight.model.state import Local
 from tagsight.model.validation import check_choice
 
-PRECISIONS = {"cuda": "float32", "cuda-bf16": "bfloat16"}  # of the features on the GPU
+PRECISIONS = {"cuda": "float32", "cuda-bf16": "bfloat16"}  # type of the features on the GPU
 DEVICES = ("cpu", *PRECISIONS)
 ENGINES = ("local", "ray")
 
 
 class ComputeTarget(NamedTuple):
-    """Where local steps run."""
+    """The hardware that runs local steps."""
 
-    device: str = "cpu"
-    engine: str = "local"
-    n_actors: int | None = None  # of engine "ray"; None: one a processor
+    device: str = "cpu"  # one of DEVICES
+    engine: str = "local"  # one of ENGINES
+    n_workers: int | None = None  # threads, or actors of engine "ray"; None: one per core
 
 
-class CheckpointableBatch(RenewableBatch, Protocol):
-    """A batch whose posterior a checkpoint can keep."""
+class CheckpointableBatch(FitBatch, Protocol):
+    """A batch whose local posterior can be saved in a checkpoint."""
 
-    def save(self, folder: Path, *, remembered: bool) -> None:
-        """Write the local posterior, and the one `restore` goes back to if it is needed."""
+    def save(self, folder: Path, *, with_previous: bool) -> None:
+        """Save the local posterior and, if `with_previous`, the one that `restore` returns to."""
         ...
 
 
 class LocalBatch(CheckpointableBatch, Protocol):
-    """A batch that shows its shard and local posterior."""
+    """A batch that gives access to its shard and local posterior."""
 
     shard: Shard
 
@@ -49,10 +50,10 @@ class LocalBatch(CheckpointableBatch, Protocol):
 
 
 class MakeBatch(Protocol):
-    """What makes a batch of a shard and its local posterior, and of the one that `restore` goes back to."""
+    """Constructor of batches on one compute target."""
 
-    def __call__(self, shard: Shard, local: Local, settings: Settings, before: Local | None = None) -> LocalBatch:
-        """The batch."""
+    def __call__(self, shard: Shard, local: Local, settings: Settings, *, previous: Local | None = None) -> LocalBatch:
+        """Return the batch of a shard with its local posterior, and the one that `restore` returns to."""
         ...
 
 
@@ -64,7 +65,7 @@ def check_device(name: str) -> None:
     if find_spec("torch") is None:
         raise InputError(f"device {name!r} needs PyTorch: pip install 'tagsight[torch]', or choose device 'cpu'")
     if not import_module("torch").cuda.is_available():
-        raise InputError(f"device {name!r} needs an NVIDIA GPU, and PyTorch sees none: choose device 'cpu'")
+        raise InputError(f"device {name!r} needs an NVIDIA GPU, and PyTorch finds none: choose device 'cpu'")
     if find_spec("triton") is None:
         raise InputError(f"device {name!r} needs Triton: pip install triton, or choose device 'cpu'")
 
@@ -74,41 +75,40 @@ def check_engine(name: str, device: str) -> None:
     check_choice(name, "engine", ENGINES)
     if name == "ray":
         if device != "cpu":
-            raise InputError(f"engine 'ray' sweeps on processors: choose device 'cpu' instead of {device!r}")
+            raise InputError(f"engine 'ray' runs on CPU cores only: choose device 'cpu' instead of {device!r}")
         check_ray()
 
 
 @contextmanager
 def open_engine(name: str, address: str | None = None) -> Iterator[Callable[..., Iterator[Any]] | None]:
-    """What maps a function over items on the cluster that is joined, at `address`, while the block runs.
+    """Join the cluster of engine `name`, at `address`, for the block, and yield a map function that runs on it.
 
-    None for engine "local": there everyone knows best how to spread the work over this machine.
+    Yields None for engine "local".
     """
     if name == "ray":
         with join_cluster(address):
             yield map_on_cluster
     elif address is not None:
-        raise InputError(f"address {address!r} is that of a Ray cluster: choose engine 'ray', or leave it out")
+        raise InputError(f"address {address!r} belongs to a Ray cluster: choose engine 'ray', or omit the address")
     else:
         yield None
 
 
 @contextmanager
-def batches_on(name: str, n_threads: int | None, engine: str = "local") -> Iterator[MakeBatch]:
-    """What makes a batch of a shard and its local posterior, on device `name` (see `check_device`, `check_engine`)."""
-    if engine == "ray":
-        from tagsight.engine.ray.batch import batches_on_ray
+def open_batches(target: ComputeTarget) -> Iterator[MakeBatch]:
+    """Yield the constructor of batches on a target that `check_device` and `check_engine` accept."""
+    if target.engine == "ray":
+        from tagsight.engine.ray.batch import open_ray_batches
 
-        with batches_on_ray(n_threads) as make_batch:
+        with open_ray_batches(target.n_workers) as make_batch:
             yield make_batch
         return
-    with thread_map(n_threads) as run:
-        if name == "cpu":
-            yield lambda shard, local, settings, before=None: ThreadBatch(shard, local, settings, run, before)
+    with thread_map(target.n_workers) as run:
+        if target.device == "cpu":
+            yield partial(ThreadBatch, run=run)
         else:
             from tagsight.engine.cuda.batch import CudaBatch
 
             torch = import_module("torch")
-            dtype = getattr(torch, PRECISIONS[name])
-            device = torch.device("cuda")
-            yield lambda shard, local, settings, before=None: CudaBatch(shard, local, settings, device, dtype, before)
+            dtype = getattr(torch, PRECISIONS[target.device])
+            yield partial(CudaBatch, device=torch.device("cuda"), dtype=dtype)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tagsight.engine.frozen_batch import FrozenBatch
 from tagsight.engine.threads import ThreadBatch, thread_map
-from tagsight.model.fit import Loop, settle
+from tagsight.model.fit import Loop, run_sweeps
 from tagsight.model.infer import Inference, settle_photos, start_at_rates
 from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.local_step import add_squares
@@ -15,8 +15,8 @@ from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats, Ints
 
 
-class Learned(NamedTuple):
-    """What training leaves and inference needs."""
+class FittedModel(NamedTuple):
+    """A fitted model: all that inference needs."""
 
     state: Globals
     summary: Summary
@@ -38,7 +38,7 @@ class NewPhotos(NamedTuple):
 
 
 @one_blas_thread()
-def infer_photos(learned: Learned, photos: NewPhotos, *, n_threads: int | None = None) -> Inference:
+def infer_photos(learned: FittedModel, photos: NewPhotos, *, n_threads: int | None = None) -> Inference:
     """Posterior with the globals fixed."""
     shard = _shard(learned, photos)
     local = start_at_rates(shard, learned.state, learned.rates, learned.settings)
@@ -48,7 +48,7 @@ def infer_photos(learned: Learned, photos: NewPhotos, *, n_threads: int | None =
 
 @one_blas_thread()
 def infer_transductively(
-    learned: Learned, photos: NewPhotos, *, max_sweeps: int, tol: float, n_threads: int | None = None
+    learned: FittedModel, photos: NewPhotos, *, max_sweeps: int, tol: float, n_threads: int | None = None
 ) -> Inference:
     """Posterior with the globals re-fitted to the new photos beside the training photos' summary."""
     settings, state = learned.settings, learned.state
@@ -57,8 +57,8 @@ def infer_transductively(
     known = FrozenBatch(learned.summary)
     with thread_map(n_threads) as run:
         batch = ThreadBatch(shard, start_at_rates(shard, state, learned.rates, settings), settings, run)
-        memo = [known.summarise(state), batch.summarise(state)]
-        fit = settle([known, batch], memo, state, settings, Loop(max_sweeps, tol), n_run=0)
+        summaries = [known.summarise(state), batch.summarise(state)]
+        fit = run_sweeps([known, batch], summaries, state, settings, Loop(max_sweeps, tol), n_run=0)
         seen = settle_photos(shard, batch.local, photos.allowed, fit.state, settings, run)
     if not fit.converged:
         from sklearn.exceptions import ConvergenceWarning
@@ -67,6 +67,6 @@ def infer_transductively(
     return seen
 
 
-def _shard(learned: Learned, photos: NewPhotos) -> Shard:
+def _shard(learned: FittedModel, photos: NewPhotos) -> Shard:
     plan = plan_sticks(learned.settings)
     return Shard(photos.X, lay_out(photos.groups, photos.allowed, photos.edges, plan))

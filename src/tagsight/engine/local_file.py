@@ -1,7 +1,7 @@
-"""The local posterior of a shard as a file of `tensor_file`: its exact bits with a checksum, whole or not there.
+"""Local posteriors as tensor files: exact arrays with a checksum, written atomically.
 
-A batch keeps the posterior of its shards, by number, in a folder: `now-0`, `now-1`, ..., and, while renewed free
-factors are on trial, those it may have to go back to: `before-0`, `before-1`, ...
+A batch saves the posterior of each of its shards in one folder: `current-0`, `current-1`, ... While new free factors
+are on trial it also saves the posteriors that it may restore: `previous-0`, `previous-1`, ...
 """
 
 import os
@@ -16,18 +16,18 @@ from tagsight.storage.tensor_file import TRAIN_ANEW, load_tensors, save_tensors
 
 
 def save_local(local: Local, path: Path) -> None:
-    """Write the posterior; `path` holds the old file or the new one at any time."""
+    """Write the posterior of a shard."""
     save_tensors(path, {}, local._asdict())
 
 
 def load_local(path: Path) -> Local:
-    """The posterior that `save_local` wrote."""
+    """Load a file written by `save_local`."""
     _, tensors = load_tensors(path)
     return Local(*(tensors[name] for name in Local._fields))
 
 
 def link_local(path: Path, to: Path) -> None:
-    """Give a file of `save_local` a second name."""
+    """Create a hard link `to` to a file written by `save_local`."""
     try:
         os.link(path, to)
     except FileNotFoundError as problem:
@@ -35,37 +35,37 @@ def link_local(path: Path, to: Path) -> None:
 
 
 class SavedPosterior(NamedTuple):
-    """What a batch of one shard keeps."""
+    """The saved local posteriors of a batch."""
 
-    now: Local
-    before: Local | None  # None: nothing is on trial
-
-
-def place_now(folder: Path, shard: int = 0) -> Path:
-    """Where the posterior of a batch's shard lies."""
-    return folder / f"now-{shard}.safetensors"
+    current: Local
+    previous: Local | None  # None if no trial is running
 
 
-def place_before(folder: Path, shard: int = 0) -> Path:
-    """Where the one that it may have to go back to lies."""
-    return folder / f"before-{shard}.safetensors"
+def current_path(folder: Path, shard: int = 0) -> Path:
+    """Return the file of a shard's current posterior."""
+    return folder / f"current-{shard}.safetensors"
+
+
+def previous_path(folder: Path, shard: int = 0) -> Path:
+    """Return the file of a shard's posterior before the trial."""
+    return folder / f"previous-{shard}.safetensors"
 
 
 def save_posterior(posterior: SavedPosterior, folder: Path) -> None:
-    """Write the posterior of a batch of one shard."""
-    save_local(posterior.now, place_now(folder))
-    if posterior.before is not None:
-        save_local(posterior.before, place_before(folder))
+    """Write the posteriors of a batch of one shard."""
+    save_local(posterior.current, current_path(folder))
+    if posterior.previous is not None:
+        save_local(posterior.previous, previous_path(folder))
 
 
 def load_posterior(folder: Path) -> SavedPosterior:
-    """What `save_posterior` wrote, or, joined, what the parts of a batch wrote by number."""
-    now = [load_local(path) for path in _list_parts(place_now, folder)]
-    if not now:
-        raise InputError(f"{str(place_now(folder))!r} is missing; {TRAIN_ANEW}")
-    before = [load_local(path) for path in _list_parts(place_before, folder)]
-    return SavedPosterior(join_locals(now), join_locals(before) if before else None)
+    """Load the posteriors that a batch saved; those of several shards are joined."""
+    current = [load_local(path) for path in _list_files(current_path, folder)]
+    if not current:
+        raise InputError(f"{str(current_path(folder))!r} is missing; {TRAIN_ANEW}")
+    previous = [load_local(path) for path in _list_files(previous_path, folder)]
+    return SavedPosterior(join_locals(current), join_locals(previous) if previous else None)
 
 
-def _list_parts(place: Callable[[Path, int], Path], folder: Path) -> list[Path]:
-    return list(takewhile(Path.exists, (place(folder, shard) for shard in count())))
+def _list_files(path_of: Callable[[Path, int], Path], folder: Path) -> list[Path]:
+    return list(takewhile(Path.exists, (path_of(folder, shard) for shard in count())))

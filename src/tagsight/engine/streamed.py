@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from tagsight.engine.local_file import link_local, load_local, place_before, place_now, save_local
+from tagsight.engine.local_file import current_path, link_local, load_local, previous_path, save_local
 from tagsight.engine.residuals import sample_regions, take_tagged_away
 from tagsight.engine.stored_shards import StoredShards
 from tagsight.model.layout import Shard, clear_columns
@@ -32,73 +32,73 @@ class StreamedBatch:
         self._settings = settings
         self._run = run
         self._numbers = count()
-        self._now: list[Path] = []
-        self._before: list[Path] = []
+        self._current: list[Path] = []
+        self._previous: list[Path] = []
         folder.mkdir(parents=True, exist_ok=True)
         self._tidy()
 
     def start(self, start: Callable[[Shard], Local]) -> None:
         """Begin with the local posterior that `start` gives each shard."""
-        self._now = [self._store(start(shard)) for shard in self._shards]
+        self._current = [self._store(start(shard)) for shard in self._shards]
 
     def resume(self, kept: Path) -> None:
         """Begin with what `save` left in folder `kept`."""
-        self._now = [self._adopt(place_now(kept, s)) for s in range(len(self._shards))]
-        if place_before(kept).exists():
-            self._before = [self._adopt(place_before(kept, s)) for s in range(len(self._shards))]
+        self._current = [self._adopt(current_path(kept, s)) for s in range(len(self._shards))]
+        if previous_path(kept).exists():
+            self._previous = [self._adopt(previous_path(kept, s)) for s in range(len(self._shards))]
 
     def summarise(self, state: Globals) -> Summary:
-        """Summary of the local posterior as it is."""
+        """Return the summary of the current local posterior."""
         total = self._blank(state)
         for s, shard in enumerate(self._shards):
             _, total = self._visit(s, shard, state, Visit(passes=0), total)
         return total
 
     def step(self, state: Globals) -> Summary:
-        """Update the local posterior and summarise."""
+        """Update the local posterior and return its summary."""
         total = self._blank(state)
         for s, shard in enumerate(self._shards):
             local, total = self._visit(s, shard, state, Visit(passes=self._settings.passes), total)
-            self._now[s] = self._store(local)
+            self._current[s] = self._store(local)
         self._tidy()
         return total
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
-        """A sample of regions with the tagged factors' share taken away."""
+        """Return a sample of regions minus the contribution of the tagged factors."""
         factors = self._settings.factors
         sample: Sample | None = None
         for s, shard in enumerate(self._shards):
-            drawn = sample_regions(shard, load_local(self._now[s]).assign, factors, size, seed)
+            drawn = sample_regions(shard, load_local(self._current[s]).assign, factors, size, seed)
             sample = drawn if sample is None else merge_samples([sample, drawn], size)
         assert sample is not None
         return take_tagged_away(sample, state, factors)
 
     def clear_free(self) -> None:
-        """Switch every free factor off, and remember the posterior before."""
-        self._before = list(self._now)
+        """Set nu of every free factor to 0, and keep the previous posterior for `restore`."""
+        self._previous = list(self._current)
         tagged = self._settings.factors.tagged
         for s in range(len(self._shards)):
-            local = load_local(self._now[s])
+            local = load_local(self._current[s])
             assign = clear_columns(self._shards.layout(s), local.assign, tagged)
-            self._now[s] = self._store(local._replace(assign=assign))
+            self._current[s] = self._store(local._replace(assign=assign))
         self._tidy()
 
     def restore(self) -> None:
-        """Go back to the posterior before the last `clear_free`."""
-        self._now = list(self._before)
+        """Return to the posterior before the last `clear_free`."""
+        self._current = list(self._previous)
         self._tidy()
 
-    def save(self, folder: Path, *, remembered: bool) -> None:
+    def save(self, folder: Path, *, with_previous: bool) -> None:
         """Link the local posteriors, which are never written to again, into a folder."""
         folder.mkdir(parents=True)
         for s in range(len(self._shards)):
-            os.link(self._now[s], place_now(folder, s))
-            if remembered:
-                os.link(self._before[s], place_before(folder, s))
+            os.link(self._current[s], current_path(folder, s))
+            if with_previous:
+                os.link(self._previous[s], previous_path(folder, s))
 
     def _visit(self, s: int, shard: Shard, state: Globals, visit: Visit, total: Summary) -> tuple[Local, Summary]:
         plain = shard._replace(square=0.0)  # that of all shards is in the total from the start
-        return local_step(plain, load_local(self._now[s]), state, self._settings, visit, self._run, onto=total)
+        return local_step(plain, load_local(self._current[s]), state, self._settings, visit, self._run, onto=total)
 
     def _blank(self, state: Globals) -> Summary:
         K, D = state.appearance.mean.shape
@@ -120,5 +120,5 @@ class StreamedBatch:
     def _tidy(self) -> None:
         """Remove what is needed neither now nor before; links elsewhere stay."""
         written = {path for path in self._folder.glob("*.safetensors") if path.stem.isdecimal()}
-        for path in written - set(self._now) - set(self._before):
+        for path in written - set(self._current) - set(self._previous):
             path.unlink()

@@ -20,38 +20,38 @@ from tagsight.runtime.blas import one_blas_thread
 class ThreadBatch:
     """A shard and its local posterior, in this process's memory (see `devices.LocalBatch`)."""
 
-    def __init__(self, shard: Shard, local: Local, settings: Settings, run: Map, before: Local | None = None):
+    def __init__(self, shard: Shard, local: Local, settings: Settings, run: Map, previous: Local | None = None):
         self.shard = shard
         self.local = local
-        self.before = before or local
+        self.previous = previous or local
         self._settings = settings
         self._run = run
 
     def summarise(self, state: Globals) -> Summary:
-        """Summary of the local posterior as it is."""
+        """Return the summary of the current local posterior."""
         return self._visit(state, Visit(passes=0))
 
     def step(self, state: Globals) -> Summary:
-        """Update the local posterior and summarise."""
+        """Update the local posterior and return its summary."""
         return self._visit(state, Visit(passes=self._settings.passes))
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
-        """A sample of regions with the tagged factors' share taken away."""
+        """Return a sample of regions minus the contribution of the tagged factors."""
         return sample_residuals(self.shard, self.local.assign, state, self._settings.factors, size, seed)
 
     def clear_free(self) -> None:
-        """Switch every free factor off, and remember the posterior before."""
-        self.before = self.local
+        """Set nu of every free factor to 0, and keep the previous posterior for `restore`."""
+        self.previous = self.local
         tagged = self._settings.factors.tagged
         self.local = self.local._replace(assign=clear_columns(self.shard.layout, self.local.assign, tagged))
 
     def restore(self) -> None:
-        """Go back to the posterior before the last `clear_free`."""
-        self.local = self.before
+        """Return to the posterior before the last `clear_free`."""
+        self.local = self.previous
 
-    def save(self, folder: Path, *, remembered: bool) -> None:
-        """Write the local posterior, and the one `restore` goes back to if it is needed."""
-        save_posterior(SavedPosterior(self.local, self.before if remembered else None), folder)
+    def save(self, folder: Path, *, with_previous: bool) -> None:
+        """Save the local posterior and, if `with_previous`, the one that `restore` returns to."""
+        save_posterior(SavedPosterior(self.local, self.previous if with_previous else None), folder)
 
     def _visit(self, state: Globals, visit: Visit) -> Summary:
         self.local, summary = local_step(self.shard, self.local, state, self._settings, visit, self._run)

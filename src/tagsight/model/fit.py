@@ -1,7 +1,8 @@
-"""The loop: local steps, a global step after each batch, the stop rule, renewal of free factors.
+"""The fitting loop: local steps, a global step after each batch, the stop rule, proposals for the free factors.
 
-A fit is a row of stages: the first sweeps; for each contrast, a trial of renewed free factors; and, where a trial was
-kept, sweeps in which M moves again. Where a fit stands is a `Position`: it can stop after any sweep and go on later.
+A fit runs in stages: sweeps until convergence; one trial of proposed free factors per contrast; and, if a trial raised
+the bound, more sweeps with M learned. `FitProgress` records the progress after a sweep, so that a fit can stop after
+any sweep and resume later.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from tagsight.model.bound import Bound, evaluate_bound
 from tagsight.model.global_step import global_step
-from tagsight.model.renew import CONTRASTS, SAMPLE, propose_free
+from tagsight.model.proposals import CONTRASTS, SAMPLE, propose_free
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings
 from tagsight.model.start import blank_globals, first_globals
@@ -20,46 +21,46 @@ from tagsight.types import Floats
 
 
 class Batch(Protocol):
-    """Photos whose features and local posterior live wherever the engine keeps them."""
+    """Photos with their features and local posterior; the engine decides where these are stored."""
 
     def summarise(self, state: Globals) -> Summary:
-        """Summary of the local posterior as it is."""
+        """Return the summary of the current local posterior."""
         ...
 
     def step(self, state: Globals) -> Summary:
-        """Update the local posterior and summarise."""
+        """Update the local posterior and return its summary."""
         ...
 
 
-class RenewableBatch(Batch, Protocol):
-    """A batch whose free factors can be drawn anew."""
+class FitBatch(Batch, Protocol):
+    """A batch that supports trials of proposed free factors."""
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
-        """A sample of regions with the tagged factors' share taken away."""
+        """Return a sample of regions minus the contribution of the tagged factors."""
         ...
 
     def clear_free(self) -> None:
-        """Switch every free factor off, and remember the posterior before."""
+        """Set nu of every free factor to 0, and keep the previous posterior for `restore`."""
         ...
 
     def restore(self) -> None:
-        """Go back to the posterior before the last `clear_free`."""
+        """Return to the posterior before the last `clear_free`."""
         ...
 
 
 class Sweep(NamedTuple):
-    """What is reported of one sweep."""
+    """Report of one sweep."""
 
     number: int
     bound: Bound
 
 
 class Fit(NamedTuple):
-    """What training gave."""
+    """Result of a fit."""
 
     state: Globals
     summary: Summary
-    sweeps: tuple[Sweep, ...]  # those of abandoned proposals left out
+    sweeps: tuple[Sweep, ...]  # without those of rejected proposals
     n_run: int  # all sweeps run
     converged: bool
 
@@ -69,75 +70,75 @@ class Fit(NamedTuple):
         return self.sweeps[-1].bound.total
 
 
-FIRST, LAST = 0, len(CONTRASTS) + 1  # stages; those between are trials, one a contrast
+FIRST, LAST = 0, len(CONTRASTS) + 1  # stages; those between are trials, one per contrast
 
 
-class Position(NamedTuple):
-    """Where a fit stands after a sweep: with the batches' local posteriors, all that is needed to go on."""
+class FitProgress(NamedTuple):
+    """Progress of a fit after a sweep; with the batches' local posteriors, all that is needed to resume it."""
 
     stage: int
     state: Globals
-    memo: tuple[Summary, ...]  # the last summary of each batch
+    summaries: tuple[Summary, ...]  # the last summary of each batch
     sweeps: tuple[Sweep, ...]  # of this stage
     n_run: int  # all sweeps run
-    best: Fit | None = None  # of the stages before
-    first_bound: float = -inf  # that the first stage ended at
+    best: Fit | None = None  # of the earlier stages
+    first_bound: float = -inf  # at the end of the first stage
 
     @property
     def on_trial(self) -> bool:
-        """Whether the batches may have to be restored."""
+        """Whether the batches may have to restore their previous posterior."""
         return FIRST < self.stage < LAST
 
 
-def ignore_progress(news: Sweep | Position) -> None:
-    """For when no one asked to be told."""
+def ignore_progress(news: Sweep | FitProgress) -> None:
+    """Do nothing: the default callback of `Loop`."""
 
 
 class Loop(NamedTuple):
-    """How long to sweep; who is told of each sweep, and of where the fit stands after it."""
+    """The stop rule, and callbacks after every sweep."""
 
     max_sweeps: int
-    tol: float
+    tol: float  # relative change of the bound
     on_sweep: Callable[[Sweep], None] = ignore_progress
-    on_position: Callable[[Position], None] = ignore_progress
+    on_progress: Callable[[FitProgress], None] = ignore_progress
 
 
 def fit(
-    batches: Sequence[RenewableBatch],
+    batches: Sequence[FitBatch],
     D: int,
     settings: Settings,
     loop: Loop,
     *,
     affinity: Floats,
     seed: int,
-    position: Position | None = None,
+    progress: FitProgress | None = None,
 ) -> Fit:
-    """Sweep until the bound settles; then try to renew the free factors, and sweep on if that helped.
+    """Sweep until the bound converges; then try proposals for the free factors, and sweep on if one was accepted.
 
     With several batches this is memoised variational inference (Hughes and Sudderth, 2013): the summary of
     each batch is kept and replaced at its next visit, so the bound is exact and needs no learning rate.
-    Batches that hold the local posteriors of a `position` go on from there.
+    With `progress`, the fit resumes from there; the batches must hold the local posteriors saved with it.
     """
-    at = position or _begin(batches, D, settings, affinity)
+    at = progress or _start_progress(batches, D, settings, affinity)
     while True:
-        best = _judge(batches, at, _settle_stage(batches, at, settings, loop))
-        following = _open_next(batches, at, best, settings, loop, seed)
+        best = _accept_stage(batches, at, _run_stage(batches, at, settings, loop))
+        following = _start_next_stage(batches, at, best, settings, loop, seed)
         if following is None:
             return best
         at = following
 
 
-def has_settled(sweeps: Sequence[Sweep], tol: float) -> bool:
-    """Whether the last two bounds differ by at most `tol` relative to their size."""
+def has_converged(sweeps: Sequence[Sweep], tol: float) -> bool:
+    """Return whether the last two bounds differ by at most `tol` relative to the last."""
     if len(sweeps) < 2:
         return False
     before, last = sweeps[-2].bound.total, sweeps[-1].bound.total
     return abs(last - before) <= tol * abs(last)
 
 
-def settle(
+def run_sweeps(
     batches: Sequence[Batch],
-    memo: Sequence[Summary],
+    summaries: Sequence[Summary],
     state: Globals,
     settings: Settings,
     loop: Loop,
@@ -145,46 +146,50 @@ def settle(
     n_run: int,
     sweeps: tuple[Sweep, ...] = (),
 ) -> Fit:
-    """Sweep until the bound settles or the limit is reached; `n_run` sweeps are spent, the last of them `sweeps`."""
-    memo = list(memo)
-    total = reduce(merge, memo)
-    while n_run < loop.max_sweeps and not has_settled(sweeps, loop.tol):
+    """Sweep until the bound converges or `loop.max_sweeps` is reached.
+
+    `summaries` are those of the batches, `n_run` counts the sweeps run before, and `sweeps` are the last of them.
+    """
+    summaries = list(summaries)
+    total = reduce(merge, summaries)
+    while n_run < loop.max_sweeps and not has_converged(sweeps, loop.tol):
         for b, batch in enumerate(batches):
             fresh = batch.step(state)
-            total = merge(remove(total, memo[b]), fresh)
-            memo[b] = fresh
+            total = merge(remove(total, summaries[b]), fresh)
+            summaries[b] = fresh
             last = b == len(batches) - 1
             if last:
-                total = reduce(merge, memo)  # removing leaves rounding behind
-            seen_all = last or n_run > 0  # M is not learned from photos no sweep has visited
-            state = global_step(total, state, settings if seen_all else settings._replace(learn_affinity=False))
+                total = reduce(merge, summaries)  # free of the rounding errors of `remove`
+            all_visited = last or n_run > 0  # before that, M is not learned: some summaries are of the start
+            state = global_step(total, state, settings if all_visited else settings._replace(learn_affinity=False))
         n_run += 1
         sweeps = (*sweeps, Sweep(n_run, evaluate_bound(total, state, settings)))
         loop.on_sweep(sweeps[-1])
-        loop.on_position(Position(FIRST, state, tuple(memo), sweeps, n_run))
-    return Fit(state, total, sweeps, n_run, has_settled(sweeps, loop.tol))
+        loop.on_progress(FitProgress(FIRST, state, tuple(summaries), sweeps, n_run))
+    return Fit(state, total, sweeps, n_run, has_converged(sweeps, loop.tol))
 
 
-def _begin(batches: Sequence[Batch], D: int, settings: Settings, affinity: Floats) -> Position:
+def _start_progress(batches: Sequence[Batch], D: int, settings: Settings, affinity: Floats) -> FitProgress:
     blank = blank_globals(settings, D)
-    memo = tuple(batch.summarise(blank) for batch in batches)
-    return Position(FIRST, first_globals(reduce(merge, memo), blank, settings, affinity), memo, (), 0)
+    summaries = tuple(batch.summarise(blank) for batch in batches)
+    state = first_globals(reduce(merge, summaries), blank, settings, affinity)
+    return FitProgress(FIRST, state, summaries, (), 0)
 
 
-def _settle_stage(batches: Sequence[Batch], at: Position, settings: Settings, loop: Loop) -> Fit:
-    """What the stage ends at, whether it has just begun or not."""
+def _run_stage(batches: Sequence[Batch], at: FitProgress, settings: Settings, loop: Loop) -> Fit:
+    """Run the stage of `at` to its end."""
 
-    def place(reached: Position) -> None:
-        loop.on_position(reached._replace(stage=at.stage, best=at.best, first_bound=at.first_bound))
+    def on_progress(progress: FitProgress) -> None:
+        loop.on_progress(progress._replace(stage=at.stage, best=at.best, first_bound=at.first_bound))
 
     if at.on_trial:
         settings = settings._replace(learn_affinity=False)  # bounds under different M cannot be compared
-    within = loop._replace(on_position=place)
-    return settle(batches, at.memo, at.state, settings, within, n_run=at.n_run, sweeps=at.sweeps)
+    stage_loop = loop._replace(on_progress=on_progress)
+    return run_sweeps(batches, at.summaries, at.state, settings, stage_loop, n_run=at.n_run, sweeps=at.sweeps)
 
 
-def _judge(batches: Sequence[RenewableBatch], at: Position, ended: Fit) -> Fit:
-    """The best fit after the stage at which `ended` was reached; a trial must have raised the bound."""
+def _accept_stage(batches: Sequence[FitBatch], at: FitProgress, ended: Fit) -> Fit:
+    """Return the best fit after the stage of `at`, which ended with `ended`; a trial must have raised the bound."""
     if at.best is None:
         return ended
     if not at.on_trial:
@@ -197,10 +202,10 @@ def _judge(batches: Sequence[RenewableBatch], at: Position, ended: Fit) -> Fit:
     return at.best._replace(n_run=ended.n_run)
 
 
-def _open_next(
-    batches: Sequence[RenewableBatch], at: Position, best: Fit, settings: Settings, loop: Loop, seed: int
-) -> Position | None:
-    """Where the stage after `at` begins, if there is one."""
+def _start_next_stage(
+    batches: Sequence[FitBatch], at: FitProgress, best: Fit, settings: Settings, loop: Loop, seed: int
+) -> FitProgress | None:
+    """Return the start of the stage after `at`; None if the fit is finished."""
     first_bound = best.bound if at.stage == FIRST else at.first_bound
     stage, state = at.stage + 1, best.state
     if stage > LAST or settings.factors.free == 0 or settings.exclusive or best.n_run >= loop.max_sweeps:
@@ -212,5 +217,5 @@ def _open_next(
             batch.clear_free()
     elif not settings.learn_affinity or best.bound <= first_bound:
         return None
-    memo = tuple(batch.summarise(state) for batch in batches)
-    return Position(stage, state, memo, (), best.n_run, best, first_bound)
+    summaries = tuple(batch.summarise(state) for batch in batches)
+    return FitProgress(stage, state, summaries, (), best.n_run, best, first_bound)

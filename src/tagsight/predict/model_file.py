@@ -20,7 +20,7 @@ from tagsight.classifiers.photo_prior import PhotoPrior
 from tagsight.classifiers.regression import Linear
 from tagsight.classifiers.weights import ClassifierWeights
 from tagsight.data.vocabulary import Vocabulary
-from tagsight.engine.inference import Learned
+from tagsight.engine.inference import FittedModel
 from tagsight.errors import InputError
 from tagsight.features.classic import ClassicCodebook
 from tagsight.features.codebook import Projection
@@ -154,7 +154,7 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
                 **{name: tensors[f"views.{name}"] for name in VIEW_TENSORS}, photo_effect=header["photo_effect"]
             ),
             projection=Projection(*(tensors[f"projection.{name}"] for name in Projection._fields)),
-            learned=Learned(
+            learned=FittedModel(
                 Globals(
                     Appearance(tensors["appearance.mean"], tensors["appearance.var"]),
                     Scales(*tensors["scales"].tolist()),

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from tagsight.classifiers.calibration import Calibration
-from tagsight.engine.inference import Learned
+from tagsight.engine.inference import FittedModel
 from tagsight.model.object_attributes import ObjectAttributes, average_objects
 from tagsight.types import Array, Floats, Ints
 
@@ -77,7 +77,7 @@ def describe_parts(
     return described
 
 
-def complete_counts(attributes: ObjectAttributes, learned: Learned) -> tuple[Floats, Floats]:
+def complete_counts(attributes: ObjectAttributes, learned: FittedModel) -> tuple[Floats, Floats]:
     """Regions (K,) in which each factor is on in training, and in which two are (K, K), attributes with their objects.
 
     Given their object, attributes are taken to be independent.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.classifiers.calibration import BOUND
-from tagsight.engine.inference import Learned
+from tagsight.engine.inference import FittedModel
 from tagsight.types import Array, Floats, Ints
 
 
@@ -28,7 +28,7 @@ class PhotoEvidence(NamedTuple):
     attribute_support: Floats  # (I, K_o) w above
 
 
-def collect_photo_evidence(log_odds: Array, groups: Ints, learned: Learned) -> PhotoEvidence:
+def collect_photo_evidence(log_odds: Array, groups: Ints, learned: FittedModel) -> PhotoEvidence:
     """From the log-odds (N, K_o + K_a or more) of the regions of photos 0, 1, ... in `groups` (N,), ascending."""
     settings = learned.settings
     n_objects, n_tagged = settings.factors.objects, settings.factors.tagged

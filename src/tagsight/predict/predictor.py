@@ -14,7 +14,7 @@ from tagsight.classifiers.photo_prior import PhotoPrior, apply_photo_prior
 from tagsight.classifiers.regions import Regions
 from tagsight.classifiers.score import RegionScores, score_regions
 from tagsight.data.vocabulary import Tags
-from tagsight.engine.inference import Learned, NewPhotos, infer_photos, infer_transductively
+from tagsight.engine.inference import FittedModel, NewPhotos, infer_photos, infer_transductively
 from tagsight.features.codebook import Projection, project
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.features.views import Views, compute_directions
@@ -52,7 +52,7 @@ class Predictor(NamedTuple):
 
     views: Views
     projection: Projection  # of directions, on principal components
-    learned: Learned  # the model of regions
+    learned: FittedModel  # the model of regions
     object_attributes: ObjectAttributes | None  # None: attributes are factors of regions
     photo_prior: PhotoPrior | None  # None: photos as wholes are no evidence of their objects
     classifiers: RegionClassifiers | None  # None: the model's posterior answers

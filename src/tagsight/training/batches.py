@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 
 from tagsight.engine.checkpoint import FitCheckpoint
 from tagsight.engine.devices import ComputeTarget
-from tagsight.engine.learn import FitSpec, learn, learn_stored
+from tagsight.engine.fit import FitSpec, fit_shards, fit_stored_shards
 from tagsight.engine.shard_file import FeatureFile, is_intact, load_features_into, save_features, save_shard
 from tagsight.engine.stored_shards import StoredShards
 from tagsight.features.codebook import Projection, project
@@ -23,7 +23,7 @@ from tagsight.features.views import Views
 from tagsight.model.fit import Fit
 from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.local_step import BLOCK, add_squares
-from tagsight.model.renew import SAMPLE
+from tagsight.model.proposals import SAMPLE
 from tagsight.model.settings import plan_sticks
 from tagsight.predict.predictor import StackedRegions, embed, stack_regions
 from tagsight.runtime.memory import leave_room
@@ -92,8 +92,7 @@ class InMemoryBatches:
         X, groups, edges = self._run.stacked
         layout = lay_out(groups, allowed, edges, plan_sticks(spec.settings))
         shard = Shard(X, layout, add_squares(X, layout, noise=spec.settings.noise))
-        device, engine, n_actors = target
-        return learn([shard], spec, device=device, engine=engine, n_threads=n_actors, checkpoint=checkpoint)[0]
+        return fit_shards([shard], spec, target, checkpoint)[0]
 
 
 class OnDiskBatches:
@@ -126,7 +125,7 @@ class OnDiskBatches:
             folders.append(shards / str(r))
             save_shard(Shard(X, layout), folders[-1], features=features)
         local = self._folder / "local"
-        fit = learn_stored(StoredShards(folders, self._buffer), square, local, spec, checkpoint=checkpoint)
+        fit = fit_stored_shards(StoredShards(folders, self._buffer), square, local, spec, checkpoint=checkpoint)
         shutil.rmtree(shards)
         shutil.rmtree(local)
         return fit

@@ -15,8 +15,8 @@ from tagsight.classifiers.fit import RegionClassifiers, fit_classifiers
 from tagsight.classifiers.photo_prior import PhotoPrior, learn_photo_prior
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.checkpoint import Checkpoint
-from tagsight.engine.inference import Learned
-from tagsight.engine.learn import FitSpec
+from tagsight.engine.fit import FitSpec
+from tagsight.engine.inference import FittedModel
 from tagsight.features.codebook import learn_projection, learn_standard_projection
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.features.views import compute_directions, learn_views
@@ -53,7 +53,7 @@ class FittedParts(NamedTuple):
 
 
 class _FittedModel(NamedTuple):
-    learned: Learned
+    learned: FittedModel
     object_attributes: ObjectAttributes | None
     photo_prior: PhotoPrior | None
     classifiers: RegionClassifiers | None
@@ -198,7 +198,7 @@ def _plan_runs(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: _FitC
         allowed = _allow(_as_factors(tagged_photos.tags, context.options), context.options)
         length = plan_length(context.options.memory, tagged_photos.sizes, allowed, space.length)
         if context.checkpoint:
-            context.checkpoint.keep_result("length", length)
+            context.checkpoint.save_result("length", length)
     return context._replace(length=length)
 
 
@@ -245,7 +245,7 @@ def _fit_parts(
 
 def _fit_model(
     batches: PhotoBatches, tags: Array, n_attributes: int, D: int, context: _FitContext, stage: str
-) -> tuple[Learned, tuple[float, ...]]:
+) -> tuple[FittedModel, tuple[float, ...]]:
     """A fitted model, and the bound after each sweep."""
     options = context.options
     factors = Factors(tags.shape[1] - n_attributes, n_attributes, options.n_free)
@@ -265,7 +265,7 @@ def _fit_model(
     kept = context.checkpoint and context.checkpoint.fit(stage.replace(" ", "-"))
     fit = kept and kept.load_fit()
     fit = fit or batches.learn(spec, _allow(tags, options), target=options.target, checkpoint=kept)
-    return Learned(fit.state, fit.summary, settings), tuple(sweep.bound.total for sweep in fit.sweeps)
+    return FittedModel(fit.state, fit.summary, settings), tuple(sweep.bound.total for sweep in fit.sweeps)
 
 
 def _as_factors(tags: Tags, options: TrainOptions) -> Array:
@@ -294,6 +294,6 @@ def _calibrate_once(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: 
     else:
         found = calibrate_posteriors(batches, others.tags, fitted.learned, fitted.object_attributes, fitted.photo_prior)
     if checkpoint:
-        checkpoint.keep_result("calibration", found)
+        checkpoint.save_result("calibration", found)
     context.clear("calibrating", "held-out")
     return found

@@ -9,7 +9,7 @@ from tagsight.classifiers.fit import RegionClassifiers
 from tagsight.classifiers.photo_prior import PhotoPrior
 from tagsight.classifiers.score import score_regions
 from tagsight.data.vocabulary import Tags
-from tagsight.engine.inference import Learned
+from tagsight.engine.inference import FittedModel
 from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.predict.object_attributes import AS_MODELLED, split_photos, weigh_attributes
 from tagsight.predict.photo_evidence import collect_photo_evidence
@@ -51,7 +51,7 @@ def calibrate_classifiers(
 def calibrate_posteriors(
     batches: PhotoBatches,
     tags: Tags,
-    learned: Learned,
+    learned: FittedModel,
     object_attributes: ObjectAttributes | None = None,
     photo_prior: PhotoPrior | None = None,
 ) -> HeldOutFit:

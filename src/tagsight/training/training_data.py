@@ -8,7 +8,7 @@ import numpy as np
 
 from tagsight.classifiers.regions import Regions
 from tagsight.data.vocabulary import Tags
-from tagsight.engine.inference import Learned, NewPhotos, infer_photos
+from tagsight.engine.inference import FittedModel, NewPhotos, infer_photos
 from tagsight.features.codebook import Projection
 from tagsight.model.local_step import BLOCK
 from tagsight.model.object_attributes import (
@@ -26,14 +26,14 @@ from tagsight.training.batches import BatchRows, FeatureSpace, PhotoBatch, Photo
 from tagsight.types import Array
 
 
-def infer_batches(batches: PhotoBatches, learned: Learned, allowed: Array) -> Iterator[tuple[PhotoBatch, Array]]:
+def infer_batches(batches: PhotoBatches, learned: FittedModel, allowed: Array) -> Iterator[tuple[PhotoBatch, Array]]:
     """Each run with its log-odds (n, K) where photos allow the factors `allowed` (I, K)."""
     for batch in batches:
         check_stop()
         yield batch, infer_photos(learned, NewPhotos(*batch.stacked, allowed[batch.here])).log_odds
 
 
-def fit_attributes(batches: PhotoBatches, learned: Learned, tags: Tags, allowed: Array) -> ObjectAttributes:
+def fit_attributes(batches: PhotoBatches, learned: FittedModel, tags: Tags, allowed: Array) -> ObjectAttributes:
     """From photos and their tags, with the objects where the model finds those `allowed` (I, K)."""
     theta = learn_probability(tags.objects, tags.attributes)
     appearance = learned.state.appearance.mean[: tags.objects.shape[1]]
@@ -58,7 +58,7 @@ class BatchedTrainingData(NamedTuple):
 
     batches: PhotoBatches
     space: FeatureSpace
-    locator: Learned
+    locator: FittedModel
     allowed: Array
     n_regions: int
 

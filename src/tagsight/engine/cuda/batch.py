@@ -18,7 +18,7 @@ from tagsight.model.state import Globals, Local, Summary
 
 
 class CudaBatch:
-    """A shard and its local posterior on `device` (see `model.fit.RenewableBatch`), features held as `dtype`."""
+    """A shard and its local posterior on `device` (see `model.fit.FitBatch`), features held as `dtype`."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class CudaBatch:
         settings: Settings,
         device: torch.device,
         dtype: torch.dtype,
-        before: Local | None = None,
+        previous: Local | None = None,
     ):
         self.shard = shard
         self._start = local
@@ -35,7 +35,7 @@ class CudaBatch:
         self._plan = plan_sticks(settings)
         self._photos = upload_photos(shard, self._plan, device, dtype)
         self._posterior = upload_posterior(local, shard.layout, self._plan, device)
-        self._before = upload_posterior(before, shard.layout, self._plan, device) if before else self._posterior
+        self._previous = upload_posterior(previous, shard.layout, self._plan, device) if previous else self._posterior
         self._step = RecordedStep(self._photos, self._posterior, settings)
 
     @property
@@ -44,31 +44,31 @@ class CudaBatch:
         return self._download(self._posterior)
 
     def summarise(self, state: Globals) -> Summary:
-        """Summary of the local posterior as it is."""
+        """Return the summary of the current local posterior."""
         return local_step(self._photos, self._posterior, state, self._settings, passes=0)
 
     def step(self, state: Globals) -> Summary:
-        """Update the local posterior and summarise."""
+        """Update the local posterior and return its summary."""
         return self._step(state)
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
-        """A sample of regions with the tagged factors' share taken away."""
+        """Return a sample of regions minus the contribution of the tagged factors."""
         assign = self._posterior.assign.cpu().numpy()
         return sample_residuals(self.shard, assign, state, self._settings.factors, size, seed)
 
     def clear_free(self) -> None:
-        """Switch every free factor off, and remember the posterior before."""
-        self._before = self._posterior.copy()
+        """Set nu of every free factor to 0, and keep the previous posterior for `restore`."""
+        self._previous = self._posterior.copy()
         self._clear_columns(self._settings.factors.tagged)
 
     def restore(self) -> None:
-        """Go back to the posterior before the last `clear_free`."""
-        for ours, before in zip(self._posterior, self._before, strict=True):
+        """Return to the posterior before the last `clear_free`."""
+        for ours, before in zip(self._posterior, self._previous, strict=True):
             ours.copy_(before)
 
-    def save(self, folder: Path, *, remembered: bool) -> None:
-        """Write the local posterior, and the one `restore` goes back to if it is needed."""
-        save_posterior(SavedPosterior(self.local, self._download(self._before) if remembered else None), folder)
+    def save(self, folder: Path, *, with_previous: bool) -> None:
+        """Save the local posterior and, if `with_previous`, the one that `restore` returns to."""
+        save_posterior(SavedPosterior(self.local, self._download(self._previous) if with_previous else None), folder)
 
     def _download(self, posterior: Posterior) -> Local:
         return download_posterior(posterior, self._start, self.shard.layout, self._plan)

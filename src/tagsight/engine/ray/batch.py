@@ -13,7 +13,7 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from tagsight.engine.local_file import place_now
+from tagsight.engine.local_file import current_path
 from tagsight.engine.parts import cut_local, cut_shard
 from tagsight.engine.ray.cluster import count_processors, fetch, join_cluster
 from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, own_arrays, prepare_worker
@@ -28,11 +28,11 @@ from tagsight.storage.files import locate_cache
 from tagsight.storage.locks import hold_lock
 
 PATIENCE = 120  # seconds in which processors of the cluster must come free
-_NAME = re.compile(r"[0-9a-f]{16}")  # of a folder that `batches_on_ray` makes
+_NAME = re.compile(r"[0-9a-f]{16}")  # of a folder that `open_ray_batches` makes
 
 
 @contextmanager
-def batches_on_ray(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
+def open_ray_batches(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
     """What makes a batch of a shard and its local posterior.
 
     When the block ends, the actors and their files go; what is left of a batch is its local posterior.
@@ -41,8 +41,8 @@ def batches_on_ray(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
     folder = root / secrets.token_hex(8)
     made: list[RayBatch] = []
 
-    def make(shard: Shard, local: Local, settings: Settings, before: Local | None = None) -> RayBatch:
-        made.append(RayBatch(shard, local, settings, folder / str(len(made)), n_actors, before))
+    def make(shard: Shard, local: Local, settings: Settings, *, previous: Local | None = None) -> RayBatch:
+        made.append(RayBatch(shard, local, settings, folder / str(len(made)), n_actors, previous))
         return made[-1]
 
     _remove_abandoned(root)
@@ -82,16 +82,16 @@ class RayBatch:
         settings: Settings,
         folder: Path,
         n_actors: int | None = None,
-        before: Local | None = None,
+        previous: Local | None = None,
     ):
         self.shard = shard
         n_photos = shard.layout.n_photos
         n_actors = min(n_actors, n_photos) if n_actors else min(count_processors(), -(-n_photos // BLOCK))
         self._home: Local | None = None
         self._journal = Journal(0, [])
-        locals_, befores = (cut_local(one, shard.layout, n_actors) for one in (local, before or local))
+        locals_, previous_parts = (cut_local(one, shard.layout, n_actors) for one in (local, previous or local))
         for number, part in enumerate(cut_shard(shard, n_actors)):
-            prepare_worker(folder / str(number), part, locals_[number], befores[number] if before else None)
+            prepare_worker(folder / str(number), part, locals_[number], previous_parts[number] if previous else None)
         self._place = _reserve(n_actors)
         self.actors = [_start(self._place, number, folder / str(number), settings) for number in range(n_actors)]
 
@@ -103,33 +103,33 @@ class RayBatch:
         return join_locals(own_arrays(fetch([actor.local.remote(self._journal) for actor in self.actors])))
 
     def summarise(self, state: Globals) -> Summary:
-        """Summary of the local posterior as it is."""
+        """Return the summary of the current local posterior."""
         shared = ray.put(state)
         return self._merge([actor.summarise.remote(self._journal, shared) for actor in self.actors])
 
     def step(self, state: Globals) -> Summary:
-        """Update the local posterior and summarise."""
+        """Update the local posterior and return its summary."""
         return self._perform(Operation("step", state), self._merge)
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
-        """A sample of regions with the tagged factors' share taken away."""
+        """Return a sample of regions minus the contribution of the tagged factors."""
         shared = ray.put(state)
         samples = [actor.sample_residuals.remote(self._journal, shared, size, seed) for actor in self.actors]
         return own_arrays(fetch(self._reduce(samples, lambda actor, a, b: actor.merge_samples.remote(a, b, size))))
 
     def clear_free(self) -> None:
-        """Switch every free factor off, and remember the posterior before."""
+        """Set nu of every free factor to 0, and keep the previous posterior for `restore`."""
         self._perform(Operation("clear_free"), fetch)
 
     def restore(self) -> None:
-        """Go back to the posterior before the last `clear_free`."""
+        """Return to the posterior before the last `clear_free`."""
         self._perform(Operation("restore"), fetch)
 
-    def save(self, folder: Path, *, remembered: bool) -> None:
+    def save(self, folder: Path, *, with_previous: bool) -> None:
         """Let every actor write the local posterior of its part, and the one `restore` goes back to if it is needed."""
         place = folder.resolve()
-        fetch([actor.save.remote(self._journal, place, part, remembered) for part, actor in enumerate(self.actors)])
-        missing = [part for part in range(len(self.actors)) if not place_now(place, part).exists()]
+        fetch([actor.save.remote(self._journal, place, part, with_previous) for part, actor in enumerate(self.actors)])
+        missing = [part for part in range(len(self.actors)) if not current_path(place, part).exists()]
         if missing:
             raise InputError(
                 f"what actor {missing[0]} wrote to {str(place)!r} is not there: put the model where every machine of "

@@ -6,8 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tagsight.engine.local_file import place_before, place_now, save_local
-from tagsight.engine.ray.commit import Commit, load_commit, save_commit
+from tagsight.engine.local_file import current_path, previous_path, save_local
 from tagsight.engine.shard_file import load_shard, save_shard
 from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import TagsightError
@@ -16,6 +15,8 @@ from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary, merge
 from tagsight.runtime.blas import one_blas_thread
+from tagsight.storage.tensor_file import TRAIN_ANEW, load_tensors, save_tensors
+from tagsight.types import Array
 
 COMMIT_EVERY = 10  # operations; a worker that comes back repeats fewer
 
@@ -41,10 +42,10 @@ class Journal(NamedTuple):
         return self.base + len(self.operations)
 
 
-def prepare_worker(folder: Path, shard: Shard, local: Local, before: Local | None = None) -> None:
+def prepare_worker(folder: Path, shard: Shard, local: Local, previous: Local | None = None) -> None:
     """Write what a worker begins with."""
     save_shard(shard, folder / SHARD)
-    save_commit(Commit(0, local, before or local, None), folder / COMMIT)
+    save_commit(Commit(0, local, previous or local, None), folder / COMMIT)
 
 
 class ShardWorker:
@@ -54,8 +55,8 @@ class ShardWorker:
         self._folder = folder
         self._settings = settings
         self._fetch = fetch
-        self._number, local, before, self._answer = load_commit(folder / COMMIT)
-        self._batch = ThreadBatch(load_shard(folder / SHARD), local, settings, map, before)
+        self._number, local, previous, self._answer = load_commit(folder / COMMIT)
+        self._batch = ThreadBatch(load_shard(folder / SHARD), local, settings, map, previous)
 
     def perform(self, journal: Journal) -> Summary | None:
         """What the journal's last operation gives; those before it that are not done yet are done first."""
@@ -70,7 +71,7 @@ class ShardWorker:
 
     @one_blas_thread()
     def sample_residuals(self, journal: Journal, state: Globals, size: int, seed: int) -> Sample:
-        """See `model.fit.RenewableBatch`."""
+        """See `model.fit.FitBatch`."""
         self._reach(journal)
         return self._batch.sample_residuals(own_arrays(state), size, seed)
 
@@ -79,12 +80,12 @@ class ShardWorker:
         self._reach(journal)
         return self._batch.local
 
-    def save(self, journal: Journal, folder: Path, part: int, remembered: bool) -> None:
+    def save(self, journal: Journal, folder: Path, part: int, with_previous: bool) -> None:
         """Write the posterior after the journal's operations as that of a part (see `storage.local_file`)."""
         self._reach(journal)
-        save_local(self._batch.local, place_now(folder, part))
-        if remembered:
-            save_local(self._batch.before, place_before(folder, part))
+        save_local(self._batch.local, current_path(folder, part))
+        if with_previous:
+            save_local(self._batch.previous, previous_path(folder, part))
 
     def merge(self, a: Summary, b: Summary) -> Summary:
         """See `model.state.merge`."""
@@ -105,7 +106,7 @@ class ShardWorker:
             self._number += 1
             if self._number % COMMIT_EVERY == 0:
                 save_commit(
-                    Commit(self._number, self._batch.local, self._batch.before, self._answer), self._folder / COMMIT
+                    Commit(self._number, self._batch.local, self._batch.previous, self._answer), self._folder / COMMIT
                 )
 
     def _apply(self, operation: Operation) -> Summary | None:
@@ -126,3 +127,35 @@ def own_arrays(record: Any) -> Any:
     if isinstance(record, tuple):
         return type(record)(*map(own_arrays, record))
     return record
+
+
+class Commit(NamedTuple):
+    """A worker after so many operations."""
+
+    number: int
+    local: Local
+    previous: Local  # what `restore` goes back to
+    answer: Summary | None  # what the last operation gave
+
+
+def save_commit(commit: Commit, path: Path) -> None:
+    """Write the commit; `path` holds the old file or the new one at any time."""
+    arrays: dict[str, Array] = {"number": np.array(commit.number)}
+    for name in ("local", "previous", "answer"):
+        record = getattr(commit, name)
+        if record is not None and not (name == "previous" and record is commit.local):
+            arrays |= {f"{name}.{field}": np.asarray(value) for field, value in record._asdict().items()}
+    save_tensors(path, {}, arrays)
+
+
+def load_commit(path: Path) -> Commit:
+    """The commit that `save_commit` wrote."""
+    _, arrays = load_tensors(path, f"{TRAIN_ANEW}, and every machine must see its folder")
+    local = Local(*(arrays[f"local.{field}"] for field in Local._fields))
+    previous = answer = None
+    if "previous.assign" in arrays:
+        previous = Local(*(arrays[f"previous.{field}"] for field in Local._fields))
+    if "answer.count" in arrays:
+        values = [arrays[f"answer.{field}"] for field in Summary._fields]
+        answer = Summary._make(float(value) if value.ndim == 0 else value for value in values)
+    return Commit(int(arrays["number"]), local, previous or local, answer)

@@ -1,4 +1,4 @@
-"""Where a fit stands, and what a fit gave, as files of `tensor_file`: exact numbers with a checksum."""
+"""Fits and their progress as tensor files: exact numbers with a checksum, written atomically."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,44 +7,44 @@ from typing import Any
 import numpy as np
 
 from tagsight.model.bound import Bound
-from tagsight.model.fit import Fit, Position, Sweep
+from tagsight.model.fit import Fit, FitProgress, Sweep
 from tagsight.model.state import Appearance, Globals, Scales, Sparsity, Summary
 from tagsight.storage.tensor_file import Tensors, load_tensors, save_tensors
 from tagsight.types import Array
 
 
 def save_fit(fit: Fit, path: Path) -> None:
-    """Write what a fit gave."""
+    """Write the result of a fit."""
     save_tensors(path, {"fit": _list_numbers(fit)}, _list_fit(fit, "fit."))
 
 
 def load_fit(path: Path) -> Fit:
-    """What `save_fit` wrote."""
+    """Load a file written by `save_fit`."""
     header, tensors = load_tensors(path)
     return _make_fit(header["fit"], tensors, "fit.")
 
 
-def save_position(position: Position, path: Path) -> None:
-    """Write where a fit stands; its local posteriors are files of their own."""
-    header: dict[str, Any] = {"stage": position.stage, "n_run": position.n_run, "batches": len(position.memo)}
-    tensors = _list_globals(position.state, "state.")
-    tensors["sweeps"] = _list_sweeps(position.sweeps)
-    tensors["first_bound"] = np.asarray(position.first_bound)
-    for b, summary in enumerate(position.memo):
-        tensors |= _list_summary(summary, f"memo.{b}.")
-    if position.best is not None:
-        header["best"] = _list_numbers(position.best)
-        tensors |= _list_fit(position.best, "best.")
+def save_progress(progress: FitProgress, path: Path) -> None:
+    """Write the progress of a fit, without its local posteriors (see `local_file`)."""
+    header: dict[str, Any] = {"stage": progress.stage, "n_run": progress.n_run, "batches": len(progress.summaries)}
+    tensors = _list_globals(progress.state, "state.")
+    tensors["sweeps"] = _list_sweeps(progress.sweeps)
+    tensors["first_bound"] = np.asarray(progress.first_bound)
+    for b, summary in enumerate(progress.summaries):
+        tensors |= _list_summary(summary, f"summaries.{b}.")
+    if progress.best is not None:
+        header["best"] = _list_numbers(progress.best)
+        tensors |= _list_fit(progress.best, "best.")
     save_tensors(path, header, tensors)
 
 
-def load_position(path: Path) -> Position:
-    """Where `save_position` said that the fit stands."""
+def load_progress(path: Path) -> FitProgress:
+    """Load a file written by `save_progress`."""
     header, tensors = load_tensors(path)
-    return Position(
+    return FitProgress(
         stage=header["stage"],
         state=_make_globals(tensors, "state."),
-        memo=tuple(_make_summary(tensors, f"memo.{b}.") for b in range(header["batches"])),
+        summaries=tuple(_make_summary(tensors, f"summaries.{b}.") for b in range(header["batches"])),
         sweeps=_make_sweeps(tensors["sweeps"]),
         n_run=header["n_run"],
         best=_make_fit(header["best"], tensors, "best.") if "best" in header else None,
