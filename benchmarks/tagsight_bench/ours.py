@@ -9,8 +9,7 @@ from scipy.special import logit
 
 from tagsight.classifiers import attributes as attribute_reader
 from tagsight.classifiers.regions import Regions
-from tagsight.classifiers.score import score_regions
-from tagsight.classifiers.weights import ClassifierWeights
+from tagsight.classifiers.score import ClassifierWeights, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.object_attributes import describe_parts

@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import digamma, logsumexp
 from scipy.stats import norm
 
-from tagsight.classifiers.fit import balance_labels
+from tagsight.classifiers.fit import compute_region_weights
 from tagsight.demo.mask_measures import VOID
 from tagsight.types import Floats
 from tagsight_bench.baselines import miml, ssvm, supervised, wlda, wsdc
@@ -212,7 +212,7 @@ def test_log_odds_of_a_softmax():
 
 
 def test_rare_labels_weigh_more_than_their_area_and_less_than_common_ones_together():
-    weight = balance_labels(np.array([0, 0, 2, 0]), np.array([0.4, 0.3, 0.1, 0.2]), 0.5)
+    weight = compute_region_weights(np.array([0, 0, 2, 0]), np.array([0.4, 0.3, 0.1, 0.2]), 0.5)
     assert_allclose(weight / weight[1], [4 / 3, 1, 1 / 3 * (0.9 / 0.1) ** 0.5, 2 / 3])
 
 

@@ -55,7 +55,7 @@ def test_the_space_forgets_units_and_has_unit_mean_square_length():
 def test_picked_photos_keep_their_regions():
     world = draw_world(4, seed=0)
     bags = stack_bags(world.photos, learn_space(world.photos, seed=0))
-    picked = bags.pick(np.array([2, 0]))
+    picked = bags.take(np.array([2, 0]))
     assert_array_equal(picked.X, np.concatenate([bags.X[48:72], bags.X[:24]]))
     assert_array_equal(picked.first, [0, 24, 48])
     assert_array_equal(picked.groups, np.repeat([0, 1], 24))

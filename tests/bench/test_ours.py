@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from tagsight.classifiers.weights import ClassifierWeights
+from tagsight.classifiers.score import ClassifierWeights
 from tagsight.data.vocabulary import Tags
 from tagsight.model.fields import correlate_tags
 from tagsight.model.presets import PRESETS

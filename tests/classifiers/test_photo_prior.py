@@ -1,4 +1,4 @@
-"""What photos look like as wholes: planted numbers, Bayes' rule by hand, limits, the way from training to answers."""
+"""The photo-level prior: planted parameters, Bayes' rule by hand, limits, and the path from training to predictions."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 from scipy.stats import multivariate_normal
 
-from tagsight.classifiers.photo_prior import apply_photo_prior, average_regions, learn_photo_prior
+from tagsight.classifiers.photo_prior import apply_photo_prior, average_regions, fit_photo_prior
 from tagsight.data.vocabulary import Tags
 from tagsight.errors import InputError
 from tagsight.features.codebook import Projection
@@ -33,14 +33,16 @@ def fitted(world: World) -> Predictor:
     return fit_photos(world.photos, world.tags, OPTIONS).predictor
 
 
-def test_a_photo_is_the_mean_of_its_area() -> None:
+def test_the_vector_of_a_photo_is_the_area_weighted_mean() -> None:
     photo = make_photo(rows=1, columns=2)
     uneven = photo._replace(features=np.array([[1.0], [5.0]]), labels=np.array([[0, 0, 0, 1]], np.int32))
     assert_allclose(average_regions(uneven), [2.0])
 
 
-def draw_wholes(n_photos: int, *, seed: int) -> tuple[list[PhotoFeatures], np.ndarray, np.ndarray, np.ndarray]:
-    """Photos of one region, a mean that their tags shift; tags, shifts (K_o, D) and a covariance."""
+def draw_one_region_photos(
+    n_photos: int, *, seed: int
+) -> tuple[list[PhotoFeatures], np.ndarray, np.ndarray, np.ndarray]:
+    """Photos of one region whose mean the tags shift; the tags, the shifts (K_o, D) and the covariance Psi."""
     rng = np.random.default_rng(99)
     shifts, root = rng.normal(size=(3, 4)), rng.normal(size=(4, 4))
     Psi = 0.2 * root @ root.T + 0.1 * np.eye(4)
@@ -51,12 +53,12 @@ def draw_wholes(n_photos: int, *, seed: int) -> tuple[list[PhotoFeatures], np.nd
     return [blank._replace(features=row[None], labels=np.zeros((1, 1), np.int32)) for row in rows], tags, shifts, Psi
 
 
-def test_the_score_is_bayes_rule() -> None:
-    """With the other objects at their mean, of photos drawn from the model, up to what 6,000 photos leave open."""
-    photos, tags, shifts, Psi = draw_wholes(6000, seed=0)
+def test_the_score_follows_bayes_rule() -> None:
+    """On photos drawn from the model, other objects at their mean, up to the sampling error."""
+    photos, tags, shifts, Psi = draw_one_region_photos(6000, seed=0)
     rng = np.random.default_rng(1)
     standard = Projection(rng.normal(size=(4, 4)).astype(np.float32), rng.normal(size=4).astype(np.float32))
-    prior = learn_photo_prior(photos, tags, standard, 5.0)
+    prior = fit_photo_prior(photos, tags, standard, 5.0)
     assert prior.strength == 5.0
     rates = np.array([0.5, 0.3, 0.1])
     some = photos[:50]
@@ -70,31 +72,31 @@ def test_the_score_is_bayes_rule() -> None:
     found = prior.score(some)
     assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.99
     slope = np.polyfit(expected.ravel(), found.ravel(), 1)[0]
-    assert 0.7 < slope < 1.05  # the ridge draws it towards 0
+    assert 0.7 < slope < 1.05  # the ridge shrinks it
     right = np.mean((prior.score(photos) > 0) == tags)
     assert right > np.mean((rates > 0.5) == tags) + 0.05
 
 
 @pytest.mark.parametrize("objects", [np.zeros((3, 2), np.uint8), np.ones((3, 2), np.uint8), np.zeros((3, 0), np.uint8)])
-def test_tags_that_never_change_tell_their_rate_alone(objects: np.ndarray) -> None:
-    photos, _, _, _ = draw_wholes(3, seed=0)
+def test_constant_tags_give_their_rate(objects: np.ndarray) -> None:
+    photos, _, _, _ = draw_one_region_photos(3, seed=0)
     standard = Projection(np.eye(4, dtype=np.float32), np.zeros(4, np.float32))
-    score = learn_photo_prior(photos, objects, standard, 1.0).score(photos)
+    score = fit_photo_prior(photos, objects, standard, 1.0).score(photos)
     expected = logit(np.clip(objects.mean(axis=0), RAREST, SUREST))
     assert_allclose(score, np.broadcast_to(expected, score.shape), rtol=1e-5)
 
 
-def test_exclusive_regions_heed_their_photo_by_bayes_rule() -> None:
+def test_exclusive_factors_take_the_prior_by_bayes_rule() -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(6), size=30)  # none, 3 objects, 2 free factors
     log_prior = rng.normal(size=(30, 3))
     odds = logit(p[:, 1:])
-    heeded = apply_photo_prior(odds, 3, log_prior, exclusive=True)
+    adjusted = apply_photo_prior(odds, 3, log_prior, exclusive=True)
     weighted = p[:, 1:4] * np.exp(log_prior)
     rest = 1 - p[:, 1:4].sum(axis=1, keepdims=True)
     expected = weighted / (weighted.sum(axis=1, keepdims=True) + rest)
-    assert_allclose(expit(heeded.objects), expected, rtol=1e-9)
-    classes = np.exp(heeded.classes - heeded.classes.max(axis=1, keepdims=True))
+    assert_allclose(expit(adjusted.objects), expected, rtol=1e-9)
+    classes = np.exp(adjusted.classes - adjusted.classes.max(axis=1, keepdims=True))
     assert_allclose(
         classes / classes.sum(axis=1, keepdims=True), np.hstack([1 - expected.sum(axis=1)[:, None], expected])
     )
@@ -102,12 +104,12 @@ def test_exclusive_regions_heed_their_photo_by_bayes_rule() -> None:
     assert_allclose(unmoved.objects, odds[:, :3], rtol=1e-9)
 
 
-def test_certain_regions_keep_the_order_of_their_log_odds() -> None:
-    """Of a region that is an object beyond rounding, and one that is a free factor; barred objects stay barred."""
+def test_log_odds_of_certain_regions_keep_their_order() -> None:
+    """Of a region that is an object beyond rounding, and one that is a free factor; excluded objects stay excluded."""
     odds = np.array([[300.0, -310.0, -np.inf, -305.0], [-200.0, -210.0, -np.inf, 190.0]])
-    heeded = apply_photo_prior(odds, 3, np.zeros((2, 3)), exclusive=True).objects
-    assert_allclose(heeded[:, :2], odds[:, :2], rtol=0.02)
-    assert np.isneginf(heeded[:, 2]).all()
+    adjusted = apply_photo_prior(odds, 3, np.zeros((2, 3)), exclusive=True).objects
+    assert_allclose(adjusted[:, :2], odds[:, :2], rtol=0.02)
+    assert np.isneginf(adjusted[:, 2]).all()
     moved = apply_photo_prior(odds, 3, np.array([[-2000.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), exclusive=True).objects
     assert moved[0, 0] < 0 < moved[0, 0] + 2000
     assert not np.isnan(moved).any()
@@ -115,14 +117,14 @@ def test_certain_regions_keep_the_order_of_their_log_odds() -> None:
 
 def test_other_regions_take_the_prior_into_their_log_odds() -> None:
     odds = np.array([[1.0, -2.0, 7.0]])
-    heeded = apply_photo_prior(odds, 2, np.array([[-0.5, 0.0]]), exclusive=False)
-    assert_allclose(heeded.objects, [[0.5, -2.0]])
-    assert_allclose(heeded.classes, [[0.0, 0.5, -2.0]])
+    adjusted = apply_photo_prior(odds, 2, np.array([[-0.5, 0.0]]), exclusive=False)
+    assert_allclose(adjusted.objects, [[0.5, -2.0]])
+    assert_allclose(adjusted.classes, [[0.0, 0.5, -2.0]])
 
 
-def test_answers_put_together_by_hand(fitted: Predictor, world: World) -> None:
+def test_predictions_match_a_computation_by_hand(fitted: Predictor, world: World) -> None:
     assert fitted.photo_prior is not None
-    assert fitted.object_calibration.whole > 0
+    assert fitted.object_calibration.photo_slope > 0
     photos = world.photos[:6]
     stacked, seen = infer_regions(fitted, photos)
     for i, posterior in enumerate(predict_photos(fitted, photos)):
@@ -132,22 +134,22 @@ def test_answers_put_together_by_hand(fitted: Predictor, world: World) -> None:
             posterior.photo, fitted.object_calibration.apply(mine[:, :OBJECTS].max(axis=0), whole), rtol=1e-5
         )
         log_prior = 10.0 * np.log(posterior.photo / posterior.photo.max())
-        heeded = apply_photo_prior(mine, OBJECTS, np.tile(log_prior, (len(mine), 1)), exclusive=True)
-        assert_allclose(posterior.objects, expit(heeded.objects), rtol=1e-4, atol=1e-9)
+        adjusted = apply_photo_prior(mine, OBJECTS, np.tile(log_prior, (len(mine), 1)), exclusive=True)
+        assert_allclose(posterior.objects, expit(adjusted.objects), rtol=1e-4, atol=1e-9)
 
 
-def test_without_strength_regions_are_as_they_were(fitted: Predictor, world: World) -> None:
+def test_strength_zero_leaves_regions_unchanged(fitted: Predictor, world: World) -> None:
     assert fitted.photo_prior is not None
-    unheeding = fitted._replace(photo_prior=fitted.photo_prior._replace(strength=0.0))
+    unweighted = fitted._replace(photo_prior=fitted.photo_prior._replace(strength=0.0))
     without = fitted._replace(photo_prior=None)
     for a, b in zip(
-        predict_photos(unheeding, world.photos[:4]), predict_photos(without, world.photos[:4]), strict=True
+        predict_photos(unweighted, world.photos[:4]), predict_photos(without, world.photos[:4]), strict=True
     ):
         assert_array_equal(a.objects, b.objects)
         assert not np.array_equal(a.photo, b.photo)
 
 
-def test_barred_objects_stay_barred(fitted: Predictor, world: World) -> None:
+def test_excluded_objects_stay_excluded(fitted: Predictor, world: World) -> None:
     allowed = Tags(np.ones((2, OBJECTS), np.uint8), np.ones_like(world.tags.attributes[:2]))
     allowed.objects[:, 1] = 0
     nothing = allowed._replace(objects=np.zeros_like(allowed.objects))
@@ -160,7 +162,7 @@ def test_barred_objects_stay_barred(fitted: Predictor, world: World) -> None:
         assert not posterior.photo.any()
 
 
-def test_beside_region_classifiers_it_is_refused(world: World) -> None:
+def test_the_prior_is_refused_together_with_region_classifiers(world: World) -> None:
     with pytest.raises(InputError, match="photo_prior 30 needs a model without region classifiers"):
         fit_photos(world.photos, world.tags, TrainOptions(photo_prior=30))
     with pytest.raises(InputError, match="photo_prior must lie between 0 and"):

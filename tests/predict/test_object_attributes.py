@@ -65,7 +65,7 @@ def test_answers_put_together_by_hand(fitted: Predictor, world: World) -> None:
             length = np.sum(attributes.effect * attributes.weights, axis=1)
             evidence = attributes.weights @ deviation - (0.5 - theta) * length
             odds = fitted.attribute_calibration.slope * evidence + fitted.attribute_calibration.offset
-            expected = expit(odds + fitted.attribute_calibration.whole * np.log(theta / (1 - theta)))
+            expected = expit(odds + fitted.attribute_calibration.photo_slope * np.log(theta / (1 - theta)))
             assert_allclose(posterior.attributes_by_object[o], expected, rtol=1e-3)
         assert_allclose(posterior.attributes, share @ posterior.attributes_by_object, rtol=1e-4, atol=1e-6)
     allowed = Tags(np.ones((1, OBJECTS), np.uint8), np.array([[1, 0, 1, 1, 1]], np.uint8))

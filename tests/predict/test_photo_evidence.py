@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tagsight.classifiers.calibration import BOUND, Calibration, fit_calibration
+from tagsight.classifiers.calibration import MAX_LOG_ODDS, Calibration, fit_calibration
 from tagsight.data.vocabulary import Tags
 from tagsight.demo.mask_measures import mean_defined
 from tagsight.engine.inference import NewPhotos, infer_photos
@@ -26,7 +26,7 @@ from tests.baselines.planted import World, draw_world
 def test_company_is_a_mean_of_log_odds_weighed_by_affinity() -> None:
     M = np.array([[0.5, -0.25, 0.0], [0.0, 0.0, 0.2]])
     strongest = np.array([[4.0, 8.0, -6.0], [-np.inf, 8.0, 1e9], [-np.inf, -np.inf, -np.inf]])
-    expected = [[(0.5 * 4 - 0.25 * 8) / 0.75, -6.0], [-8.0, BOUND], [0.0, 0.0]]
+    expected = [[(0.5 * 4 - 0.25 * 8) / 0.75, -6.0], [-8.0, MAX_LOG_ODDS], [0.0, 0.0]]
     assert_allclose(measure_attribute_support(strongest, M), expected)
 
 
@@ -68,7 +68,10 @@ def test_a_photo_is_asked_for_the_clearest_region_and_the_company(world: World, 
     ):
         objects, attributes = np.hsplit(infer(fitted, photo)[:, : factors.tagged], [factors.objects])
         for o in range(factors.objects):
-            said = sum(M[o, a] * min(max(attributes[:, a].max(), -BOUND), BOUND) for a in range(factors.attributes))
+            said = sum(
+                M[o, a] * min(max(attributes[:, a].max(), -MAX_LOG_ODDS), MAX_LOG_ODDS)
+                for a in range(factors.attributes)
+            )
             attribute_support = said / np.abs(M[o]).sum()
             assert posterior.photo[o] == pytest.approx(scale.apply(objects[:, o].max(), attribute_support), rel=1e-4)
             like = fitted.attribute_calibration.apply(attributes[np.argmax(objects[:, o])])
@@ -91,7 +94,7 @@ def test_what_is_barred_is_neither_there_nor_company(world: World, fitted: Predi
 def test_without_the_field_there_is_no_company(world: World) -> None:
     alone = fit(world, 0.0)
     assert alone.learned.state.affinity.any()  # counted, and not read
-    assert alone.object_calibration.whole == 0.0
+    assert alone.object_calibration.photo_slope == 0.0
     odds = np.random.default_rng(0).normal(size=(6, alone.learned.settings.factors.total))
     assert not collect_photo_evidence(odds, np.array([0, 0, 0, 1, 1, 1]), alone.learned).attribute_support.any()
 
@@ -113,7 +116,7 @@ def test_company_tells_objects_whose_attributes_go_with_them() -> None:
     photos = [blur(photo) for photo in drawn.photos]
     tags = Tags(drawn.tags.objects[learn], drawn.tags.attributes[learn])
     found = fit(drawn._replace(photos=[photos[i] for i in learn], tags=tags), 2.0)
-    assert found.object_calibration.whole > 0.01
+    assert found.object_calibration.photo_slope > 0.01
     new, truth = [photos[i] for i in judge], drawn.tags.objects[judge]
     right = [
         mean_defined(
@@ -121,7 +124,7 @@ def test_company_tells_objects_whose_attributes_go_with_them() -> None:
                 average_precision, np.array([prediction.photo for prediction in predict_photos(model, new)]), truth
             )
         )
-        for model in (found, found._replace(object_calibration=found.object_calibration._replace(whole=0.0)))
+        for model in (found, found._replace(object_calibration=found.object_calibration._replace(photo_slope=0.0)))
     ]
     assert right[0] > right[1] + 0.01
 
@@ -141,8 +144,8 @@ def test_calibration_is_that_of_photos_asked_one_by_one(world: World, fitted: Pr
     found = calibrate_posteriors(InMemoryBatches(photos, space), tags, learned)
     strongest = np.array([one[:, :K].max(axis=0) for one in odds])
     objects = fit_calibration(strongest.T.ravel(), tags.objects.T.ravel(), attribute_support.T.ravel())
-    assert found.objects.whole > 0.01
-    for part in ("slope", "whole", "offset"):
+    assert found.objects.photo_slope > 0.01
+    for part in ("slope", "photo_slope", "offset"):
         assert getattr(found.objects, part) == pytest.approx(getattr(objects, part), rel=1e-3)
     asked = [(i, one[:, o].argmax()) for i, one in enumerate(odds) for o in np.flatnonzero(tags.objects[i])]
     like = [odds[i][j, K : K + A] for i, j in asked]

@@ -7,8 +7,7 @@ from scipy.special import expit
 
 from tagsight.classifiers import fit as learn
 from tagsight.classifiers.regions import Regions
-from tagsight.classifiers.score import score_regions
-from tagsight.classifiers.weights import ClassifierWeights
+from tagsight.classifiers.score import ClassifierWeights, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.predict.predictor import predict_photos, stack_regions
 from tagsight.training import fit as fitting
@@ -28,10 +27,10 @@ def test_an_object_is_as_probable_as_its_clearest_region_and_the_whole_photo_say
     stacked = stack_regions(new, fitted.views, fitted.projection)
     reading = score_regions(Regions(new, fitted.views, stacked.X), fitted.classifiers)
     scale = fitted.object_calibration
-    assert scale.whole > 0
+    assert scale.photo_slope > 0
     for i, posterior in enumerate(predict_photos(fitted, new)):
         clearest = reading.objects[stacked.groups == i].max(axis=0)
-        expected = expit(scale.slope * clearest + scale.whole * reading.whole[i] + scale.offset)
+        expected = expit(scale.slope * clearest + scale.photo_slope * reading.photo[i] + scale.offset)
         assert_allclose(posterior.photo, expected, rtol=1e-5)
         assert_allclose(posterior.found.max(axis=0), posterior.photo)
         assert np.array_equal(posterior.found.argmax(axis=0), posterior.objects.argmax(axis=0))

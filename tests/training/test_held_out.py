@@ -5,9 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tagsight.classifiers.calibration import fit_calibration
-from tagsight.classifiers.fit import RegionClassifiers
 from tagsight.classifiers.regions import Regions
-from tagsight.classifiers.score import RegionScores, score_regions
+from tagsight.classifiers.score import RegionClassifiers, RegionScores, score_regions
 from tagsight.predict.predictor import Predictor, embed
 from tagsight.training.batches import FeatureSpace, InMemoryBatches
 from tagsight.training.fit import fit_photos
@@ -61,7 +60,7 @@ def test_calibration_is_that_of_photos_read_one_by_one(world: World, fitted: Pre
     found = calibrate_classifiers(InMemoryBatches(world.photos, space), world.tags, space, take(fitted))
     looks = read_each(fitted, world, found.bias)
     strongest = np.array([one.objects.max(axis=0) for one in looks])
-    whole = np.array([one.whole[0] for one in looks])
+    whole = np.array([one.photo[0] for one in looks])
     objects = fit_calibration(strongest.T.ravel(), world.tags.objects.T.ravel(), whole.T.ravel())
     assert_allclose(found.objects[:2] + found.objects[3:], objects[:2] + objects[3:], rtol=1e-3, atol=1e-6)
     named = [one.classes.argmax(axis=1) > 0 for one in looks]

@@ -15,8 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from tagsight.classifiers.bags import Bags, pool_odds, pool_scores
-from tagsight.classifiers.class_activation import train_class_activation
+from tagsight.classifiers.bags import Bags, fit_class_activation, pool_parts, pool_scores
 from tagsight.demo.mask_measures import VOID
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.types import Array, Floats, Ints
@@ -49,15 +48,15 @@ class ClassActivation:
         left_out = {penalty: np.empty((len(bags.X), self._n_objects), np.float32) for penalty in PENALTIES}
 
         def score(train: Ints, test: Ints, penalty: float) -> Array:
-            rest = bags.pick(test)
-            scores = train_class_activation([bags.pick(train)], d, truth[train], penalty).score(rest.X)
+            rest = bags.take(test)
+            scores = fit_class_activation([bags.take(train)], d, truth[train], penalty).score(rest.X)
             left_out[penalty][bags.rows(test)] = scores[:, : self._n_objects]
             return pool_scores(scores, rest)
 
         choice = choose_setting(score, truth, PENALTIES, seed=seed, folds=FOLDS)
         self._scale = choice.scale
         self._threshold = self._choose_threshold(photos, bags, left_out[choice.setting])
-        self._classifiers = train_class_activation([bags], d, truth, choice.setting)
+        self._classifiers = fit_class_activation([bags], d, truth, choice.setting)
         return self
 
     def predict(self, photos: Sequence[PhotoFeatures]) -> list[MethodPrediction]:
@@ -75,7 +74,7 @@ class ClassActivation:
     def describe_boxes(self, photo: PhotoFeatures, boxes: Array) -> Floats:
         """(B, K_a) each box as a photo of its own."""
         scores = self._classifiers.score(stack_bags([photo], self._space).X)[:, self._n_objects :]
-        return self._scale.columns(self._n_objects).apply(pool_odds(scores, weigh_boxes(photo, boxes)))
+        return self._scale.columns(self._n_objects).apply(pool_parts(scores, weigh_boxes(photo, boxes)))
 
     def _choose_threshold(self, photos: Sequence[PhotoFeatures], bags: Bags, scores: Array) -> float:
         """By the objects' scores (N, K_o) of regions in photos left out."""

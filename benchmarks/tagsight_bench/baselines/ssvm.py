@@ -124,7 +124,7 @@ def scale_photos(seen: Examples, penalty: float, regions: Bags, tags: Array, see
 
     def score(train: Ints, test: Ints) -> Array:
         mine = np.isin(seen.photo, train)
-        rest = regions.pick(test)
+        rest = regions.take(test)
         scores = train_svms(seen.X[mine], seen.truth[mine], penalty, seed=seed).score(rest.X)
         return np.maximum.reduceat(scores, rest.first[:-1])
 

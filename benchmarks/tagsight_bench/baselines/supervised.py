@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from tagsight.classifiers.fit import balance_labels
+from tagsight.classifiers.fit import compute_region_weights
 from tagsight.classifiers.regression import Linear
 from tagsight.demo.mask_measures import VOID
 from tagsight.features.photo_features import PhotoFeatures
@@ -51,7 +51,7 @@ class MaskClassifier:
         label = np.concatenate([label_regions(*pair, n_labels) for pair in zip(photos, self._masks, strict=True)])
         known = np.flatnonzero(label != VOID)
         X, label, area, photo = bags.X[known], label[known], bags.share[known], bags.groups[known]
-        weight = balance_labels(label, area, BALANCE)
+        weight = compute_region_weights(label, area, BALANCE)
         weight /= weight.mean()
 
         def train(rows: Ints, penalty: float) -> Linear:

@@ -61,8 +61,8 @@ class WeakLDA:
         bags = stack_bags(photos, self._space)
 
         def score(train: Ints, test: Ints) -> Array:
-            topics = learn_topics(bags.pick(train), truth[train], self._n_free, seed=seed)
-            rest = bags.pick(test)
+            topics = learn_topics(bags.take(train), truth[train], self._n_free, seed=seed)
+            rest = bags.take(test)
             return np.maximum.reduceat(self._odds(topics, rest), rest.first[:-1])
 
         self._scale = fit_scale(score_left_out(score, truth, seed=seed), truth)

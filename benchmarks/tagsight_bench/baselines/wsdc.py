@@ -66,8 +66,8 @@ class DualClustering:
         def score(train: Ints, test: Ints, turns: float) -> Array:
             mine = bags.rows(train)
             own = Tags(tags.objects[train], tags.attributes[train])
-            found = cluster_both(bags.pick(train), graph[mine][:, mine], own, int(turns))
-            rest = bags.pick(test)
+            found = cluster_both(bags.take(train), graph[mine][:, mine], own, int(turns))
+            rest = bags.take(test)
             return np.maximum.reduceat(found.score(rest.X)[:, 1:], rest.first[:-1])
 
         choice = choose_setting(score, truth, TURNS, seed=seed)

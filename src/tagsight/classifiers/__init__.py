@@ -1,1 +1,1 @@
-"""Discriminative readers of regions, taught by tags and by the model's posterior on the training photos."""
+"""Classifiers of regions and of whole photos, trained on the photos' tags and the model's posterior."""

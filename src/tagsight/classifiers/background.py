@@ -1,56 +1,57 @@
-"""Whether the tags of photos name all that is to be seen in them.
+"""Background detection: whether the object tags of photos name everything in them.
 
-Where they do (sky, road, building ...), every region is some tagged object and there is no background. Where they name
-things that stand before something, most regions are none of them. The tags tell which: a look that belongs to an
-object is seen in photos that share its tag; the look of a background is seen in photos that share none. For a region
-of a photo with tags L, with N its nearest regions in other photos and L_m the tags of the photo of region m,
+In some collections every region is some tagged object (sky, road, building ...), and there is no background. In
+others the tags name the foreground, and most regions are no object. The tags tell which: regions that look like an
+object come from photos that share its tag, regions that look like background come from photos that share no tag.
+For a region of a photo with tags L, with N its nearest regions in other photos and L_m the tags of the photo of m,
 
     agreement = max_{o in L} mean_{m in N} [o in L_m],       chance = max_{o in L} share of the photos with o,
 
-and the means over a sample of regions, drawn by area, give
+and with both averaged over a sample of regions drawn in proportion to area,
 
-    coverage = (agreement - chance) / (1 - chance),
+    coverage = (agreement - chance) / (1 - chance).
 
-so that a tag that all photos have, which says nothing of any region, counts for nothing.
+A tag that all photos have carries no information and counts for nothing.
 """
 
 import numpy as np
 
-from tagsight.classifiers.rows import Rows, pick_rows
+from tagsight.classifiers.rows import Rows, take_rows
 from tagsight.types import Array, Floats
 
-ASKED, AMONG = 1000, 20_000  # regions asked, regions among which neighbours are found
-NEIGHBOURS = 20
-CHUNK = 100  # regions asked at a time, for memory's sake
-ENOUGH = 0.5  # coverage from which there is no background
+N_QUERIES, N_CANDIDATES = 1000, 20_000  # sampled regions, and regions among which their neighbours are searched
+N_NEIGHBOURS = 20
+CHUNK = 100  # queries per distance matrix, to bound memory
+MIN_COVERAGE = 0.5  # coverage from which there is no background
 
 
 def has_background(rows: Rows, photo: Array, area: Floats, objects: Array) -> bool:
     """Whether regions with unit vectors (N, d) in photos `photo` (N,) show more than the tags `objects` (I, K_o)."""
-    return measure_coverage(rows, photo, area, objects) < ENOUGH
+    return compute_coverage(rows, photo, area, objects) < MIN_COVERAGE
 
 
-def measure_coverage(rows: Rows, photo: Array, area: Floats, objects: Array) -> float:
-    """At most 1; about 0 where looks and tags have nothing to do with each other."""
+def compute_coverage(rows: Rows, photo: Array, area: Floats, objects: Array) -> float:
+    """The coverage, at most 1; about 0 where appearance and tags are unrelated."""
     tagged = objects.astype(bool)
-    rng = np.random.default_rng(0)  # a sample large enough that another one would say the same
-    asked = rng.choice(len(area), ASKED, p=area / area.sum())
-    among = rng.permutation(len(area))[:AMONG]
-    n_near = min(NEIGHBOURS, len(among) - int(np.bincount(photo[among]).max()))
-    if n_near < 1:
-        return 0.0  # one photo has no neighbours
-    of_asked, of_others = pick_rows(rows, asked), pick_rows(rows, among).T
-    nearest = np.empty((ASKED, n_near), np.int64)
-    for first in range(0, ASKED, CHUNK):
-        some = slice(first, first + CHUNK)
-        distance = -(of_asked[some] @ of_others)
-        distance[photo[asked[some], None] == photo[among]] = np.inf
-        nearest[some] = np.argpartition(distance, n_near - 1, axis=1)[:, :n_near]
-    own = tagged[photo[asked]]
-    agreement = _find_best(tagged[photo[among[nearest]]].mean(axis=1), own)
-    chance = _find_best(np.broadcast_to(tagged.mean(axis=0), own.shape), own)
+    rng = np.random.default_rng(0)  # fixed: the sample is large enough for the result not to depend on it
+    queries = rng.choice(len(area), N_QUERIES, p=area / area.sum())
+    candidates = rng.permutation(len(area))[:N_CANDIDATES]
+    n_neighbours = min(N_NEIGHBOURS, len(candidates) - int(np.bincount(photo[candidates]).max()))
+    if n_neighbours < 1:
+        return 0.0  # all candidates are in one photo
+    query_vectors, candidate_vectors = take_rows(rows, queries), take_rows(rows, candidates).T
+    nearest = np.empty((N_QUERIES, n_neighbours), np.int64)
+    for first in range(0, N_QUERIES, CHUNK):
+        chunk = slice(first, first + CHUNK)
+        distance = -(query_vectors[chunk] @ candidate_vectors)
+        distance[photo[queries[chunk], None] == photo[candidates]] = np.inf
+        nearest[chunk] = np.argpartition(distance, n_neighbours - 1, axis=1)[:, :n_neighbours]
+    own = tagged[photo[queries]]
+    agreement = _average_best(tagged[photo[candidates[nearest]]].mean(axis=1), own)
+    chance = _average_best(np.broadcast_to(tagged.mean(axis=0), own.shape), own)
     return (agreement - chance) / max(1.0 - chance, np.finfo(np.float64).tiny)
 
 
-def _find_best(share: Floats, own: Array) -> float:
+def _average_best(share: Floats, own: Array) -> float:
+    """Mean over regions of the largest `share` (n, K_o) among the tags `own` (n, K_o) of the region's photo."""
     return float(np.where(own, share, 0.0).max(axis=1, initial=0.0).mean())

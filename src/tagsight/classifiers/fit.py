@@ -1,51 +1,39 @@
-"""Teach the readers of regions: photos' tags -> activation -> located objects -> readers of objects, attributes."""
+"""Fit the region classifiers: tags -> class activation maps -> pseudo-labels -> object and attribute classifiers."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
+from scipy.special import softmax
 
-from tagsight.classifiers.attributes import AttributeClassifier, LabelledBags, LabelledRegions, fit_attributes
+from tagsight.classifiers.attributes import LabelledBags, LabelledRegions, fit_attributes
 from tagsight.classifiers.background import has_background
-from tagsight.classifiers.class_activation import train_class_activation
-from tagsight.classifiers.height_prior import find_height_bands, fit_height_prior
+from tagsight.classifiers.bags import fit_class_activation
 from tagsight.classifiers.localisation import (
     LocalisationClassifiers,
     LocalisationScores,
     assign_pseudo_labels,
+    fit_photo_classifier,
     join_localisation,
     score_localisation,
 )
-from tagsight.classifiers.photo_classifier import fit_photo_classifier
-from tagsight.classifiers.regions import Regions, pool_photo
+from tagsight.classifiers.regions import Regions, find_height_bands, fit_height_prior, pool_strengths
 from tagsight.classifiers.regression import Linear, OneHot, Scaling, Targets, fit_softmax
-from tagsight.classifiers.rows import Rows, gather_rows, measure_rows, store_blocks
-from tagsight.classifiers.weights import ClassifierWeights
+from tagsight.classifiers.rows import InMemoryRows, Rows, compute_mean_std, store_blocks, store_rows
+from tagsight.classifiers.score import ClassifierWeights, RegionClassifiers, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.features.codebook import Projection
 from tagsight.types import Array, Floats
 
-PENALTY = 2e-4  # of the activation that locates
-STRENGTH = 0.02  # of the reader of objects, on features of unit spread
-BALANCE = 0.75  # 0: objects count in the reader by their area; 1: all alike
-SMOOTHING_WITHOUT_BACKGROUND = 0.7  # of that with one; more, and small objects take the name of large ones
-
-
-class RegionClassifiers(NamedTuple):
-    """What reads regions: `read.score_regions`."""
-
-    photo_classifier: Linear  # strengths of a photo -> its objects
-    objects: Linear  # directions of a region -> background and objects
-    attributes: AttributeClassifier
-    height_prior: Array  # (1 + K_o, BANDS) what each band speaks for
-    weights: ClassifierWeights  # in reading
-    background: float  # share of the training regions that are none of the objects
-    bias: float = 0.0  # added to the background's score
+CLASS_ACTIVATION_PENALTY = 2e-4
+OBJECT_CLASSIFIER_C = 0.02  # inverse regularisation, on features of unit scale
+BALANCE = 0.75  # 0 weighs objects by their total area, 1 weighs all objects equally
+SMOOTHING_WITHOUT_BACKGROUND = 0.7  # factor of the smoothing strength; more merges small objects into large ones
 
 
 class TrainingData(Protocol):
-    """What the readers learn from, run of photos after run of photos, as often as they ask."""
+    """Training photos, their regions and the model's posterior, iterated batch by batch and repeatedly."""
 
     @property
     def width(self) -> int:
@@ -54,40 +42,40 @@ class TrainingData(Protocol):
 
     @property
     def spill_dir(self) -> Path | None:
-        """A folder for rows that memory has no room for; None: it has."""
+        """The folder for rows that do not fit in memory; None where they fit."""
         ...
 
     @property
     def standard(self) -> Projection:
-        """Of vectors as they were described, to what class activation sees."""
+        """The projection from feature vectors to standardised vectors."""
         ...
 
     def standardised(self) -> Iterable[Array]:
-        """Vectors (n, s) of all regions so projected, in blocks of whole photos."""
+        """Standardised vectors (n, s) of all regions, in blocks of whole photos."""
         ...
 
     def regions(self) -> Iterable[Regions]:
-        """The regions."""
+        """The regions of each batch."""
         ...
 
     def located(self) -> Iterable[tuple[Regions, Array]]:
-        """The regions, with the model's log-odds (N, K_o) of tagged objects."""
+        """The regions of each batch with the model's log-odds (N, K_o) of tagged objects."""
         ...
 
     @property
     def directions(self) -> Rows:
-        """(N, d) vectors of all regions, in blocks of whole photos."""
+        """(N, d) unit vectors of all regions, in blocks of whole photos."""
         ...
 
 
 def fit_classifiers(data: TrainingData, tags: Tags, weights: ClassifierWeights) -> RegionClassifiers:
-    """Readers taught by `tags` and by the model's log-odds in the training regions."""
+    """Region classifiers, from the photos' tags and the model's log-odds in the training regions."""
     photo_classifier = _fit_photo_classifier(data, tags)
-    photo, area, bands = _place_regions(data)
-    scorers = LocalisationClassifiers(_fit_class_activation(data, photo, area, tags), photo_classifier)
+    photo, area, bands = _collect_region_geometry(data)
+    localisation = LocalisationClassifiers(_fit_class_activation(data, photo, area, tags), photo_classifier)
     background = has_background(data.directions, photo, area, tags.objects)
-    candidates = join_localisation(list(_find(data, scorers, tags, weights)))
-    labels = assign_pseudo_labels(candidates, photo, background=background)
+    scores = join_localisation(list(_score_localisation(data, localisation, tags, weights)))
+    labels = assign_pseudo_labels(scores, photo, background=background)
     height_prior = fit_height_prior(bands, labels, area, tags.objects.shape[1] + 1)
     return RegionClassifiers(
         photo_classifier,
@@ -99,14 +87,32 @@ def fit_classifiers(data: TrainingData, tags: Tags, weights: ClassifierWeights) 
     )
 
 
+def adapt_classifiers(regions: Regions, classifiers: RegionClassifiers) -> RegionClassifiers:
+    """The classifiers adapted to the untagged `regions` of new photos.
+
+    The scores of new regions depend on more than the object classifier: on the other regions of the photo, through
+    smoothing, and on the photo classifier. A second object classifier is fitted to these scores, and the mean of both
+    object classifiers replaces the first.
+    """
+    pseudo_labels = softmax(score_regions(regions, classifiers).classes, axis=1)
+    area = np.concatenate([photo.area for photo in regions.photos])
+    second = fit_object_classifier(InMemoryRows(regions.X), pseudo_labels, area)
+    offset = second.offset.copy()
+    offset[0] -= classifiers.bias  # `score_regions` adds it
+    first = classifiers.objects
+    return classifiers._replace(objects=Linear((first.weights + second.weights) / 2, (first.offset + offset) / 2))
+
+
 def _fit_photo_classifier(data: TrainingData, tags: Tags) -> Linear:
-    pooled = (pool_photo(area, strengths) for regions in data.regions() for _, area, strengths in regions.each_photo())
-    rows = gather_rows(pooled, data.width, data.spill_dir and data.spill_dir / "photos.rows")
+    pooled = (
+        pool_strengths(area, strengths) for regions in data.regions() for _, area, strengths in regions.iterate_photos()
+    )
+    rows = store_rows(pooled, data.width, data.spill_dir and data.spill_dir / "photos.rows")
     return fit_photo_classifier(rows, tags.objects)
 
 
-def _place_regions(data: TrainingData) -> tuple[Array, Floats, Array]:
-    """(N,) the photo of each region, its share of it, and the band of height it lies in."""
+def _collect_region_geometry(data: TrainingData) -> tuple[Array, Floats, Array]:
+    """(N,) the photo, the share of the photo's area and the height band of each region."""
     areas, bands = list[Floats](), list[Array]()
     for photo in (photo for regions in data.regions() for photo in regions.photos):
         areas.append(photo.area)
@@ -116,38 +122,38 @@ def _place_regions(data: TrainingData) -> tuple[Array, Floats, Array]:
 
 
 def _fit_class_activation(data: TrainingData, photo: Array, area: Floats, tags: Tags) -> Linear:
-    """Class activation, for vectors as they were described."""
+    """Class activation maps fitted on standardised vectors, as a classifier of feature vectors."""
     basis, offset = data.standard
     d = basis.shape[1]
     rows = store_blocks(data.standardised(), d, data.spill_dir and data.spill_dir / "standard.rows")
     photos = LabelledBags(rows, LabelledRegions(photo, np.zeros_like(photo), area))
-    found = train_class_activation(photos, d, tags.objects, PENALTY)
-    return Linear(basis @ found.weights, found.offset - offset @ found.weights)
+    fitted = fit_class_activation(photos, d, tags.objects, CLASS_ACTIVATION_PENALTY)
+    return Linear(basis @ fitted.weights, fitted.offset - offset @ fitted.weights)
 
 
-def _find(
-    data: TrainingData, scorers: LocalisationClassifiers, tags: Tags, weights: ClassifierWeights
+def _score_localisation(
+    data: TrainingData, classifiers: LocalisationClassifiers, tags: Tags, weights: ClassifierWeights
 ) -> Iterator[LocalisationScores]:
     first = 0
     for regions, log_odds in data.located():
         objects = tags.objects[first : (first := first + len(regions.photos))]
-        yield score_localisation(regions, scorers, log_odds, objects, weights)
+        yield score_localisation(regions, classifiers, log_odds, objects, weights)
 
 
 def _fit_objects(data: TrainingData, labels: Array, area: Floats, tags: Tags) -> Linear:
     targets = OneHot(labels, tags.objects.shape[1] + 1)
-    return fit_object_classifier(data.directions, targets, balance_labels(labels, area, BALANCE))
+    return fit_object_classifier(data.directions, targets, compute_region_weights(labels, area, BALANCE))
 
 
-def balance_labels(labels: Array, area: Array, balance: float) -> Floats:
-    """(N,) what each region counts: by its area, and by how little of all area its label has, share^-balance."""
+def compute_region_weights(labels: Array, area: Array, balance: float) -> Floats:
+    """(N,) weight of each region in training: its area times (share of all area that has its label)^-balance."""
     share = np.bincount(labels, area) / area.sum()
     return area * share[labels] ** -balance
 
 
 def fit_object_classifier(rows: Rows, targets: Targets, weight: Floats) -> Linear:
-    """Multinomial regression of `targets` (N, 1 + K_o) on directions (N, d); rows count by `weight` (N,)."""
-    mean, deviation = measure_rows(rows)
-    spread = float(np.sqrt(np.mean(deviation**2 + (mean - mean.mean()) ** 2)))  # of all entries together
-    scaling = Scaling(max(spread, 1e-12))
-    return fit_softmax(rows, targets, weight / weight.mean(), strength=STRENGTH, scaling=scaling)
+    """Multinomial regression of `targets` (N, 1 + K_o) on unit vectors (N, d) with sample weights `weight` (N,)."""
+    mean, deviation = compute_mean_std(rows)
+    overall_std = float(np.sqrt(np.mean(deviation**2 + (mean - mean.mean()) ** 2)))  # of all entries together
+    scaling = Scaling(max(overall_std, 1e-12))
+    return fit_softmax(rows, targets, weight / weight.mean(), C=OBJECT_CLASSIFIER_C, scaling=scaling)

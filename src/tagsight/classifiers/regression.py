@@ -1,7 +1,7 @@
-"""Linear classifiers with soft targets, by L-BFGS.
+"""Linear classifiers with soft targets, fitted by L-BFGS.
 
-scikit-learn's take hard labels and one problem at a time; here all columns of a problem share each product with X,
-which is nearly all of the work. Rows come block by block, so that they need not be in memory all at once.
+scikit-learn's classifiers take hard labels and fit one column at a time. Here all columns share each product with X,
+which is most of the work. Rows are read block by block and need not fit in memory.
 """
 
 from collections.abc import Callable
@@ -11,10 +11,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 
-from tagsight.classifiers.rows import Rows, number_blocks
+from tagsight.classifiers.rows import Rows, enumerate_blocks
 from tagsight.types import Array, Floats
 
-SINGLE, DOUBLE = 6e-8, 2.2e-9  # relative steps of the cost below which a descent has ended
+SOFTMAX_TOLERANCE, LOGISTIC_TOLERANCE = 6e-8, 2.2e-9  # relative decrease of the loss at which L-BFGS stops
 
 
 class Linear(NamedTuple):
@@ -24,12 +24,12 @@ class Linear(NamedTuple):
     offset: Array  # (K,)
 
     def score(self, X: Array) -> Array:
-        """(N, K)."""
+        """(N, K) scores of X (N, D)."""
         return X @ self.weights + self.offset
 
 
 class OneHot:
-    """Rows of the unit matrix, made when asked for."""
+    """One-hot targets (n, n_classes), built slice by slice."""
 
     def __init__(self, labels: Array, n_classes: int):
         self._labels = labels
@@ -39,13 +39,13 @@ class OneHot:
         return np.eye(self.shape[1], dtype=np.float32)[self._labels[rows]]
 
 
-Targets = Array | OneHot  # (n, K) wanted shares
+Targets = Array | OneHot  # (n, K) target probabilities
 
 
 class Scaling(NamedTuple):
-    """x -> (x - centre) / spread, before a classifier sees a row."""
+    """x -> (x - centre) / scale, applied to rows while fitting and folded into the fitted classifier."""
 
-    spread: float = 1.0
+    scale: float = 1.0
     centre: Array | None = None
 
 
@@ -54,23 +54,24 @@ def fit_softmax(
     targets: Targets,
     weight: Floats,
     *,
-    strength: float,
-    rounds: int = 100,
+    C: float,
+    max_iter: int = 100,
     scaling: Scaling = Scaling(),  # noqa: B008
 ) -> Linear:
-    """Multinomial regression: minimise -sum_j weight_j sum_k targets_jk log softmax_k(x_j W + b) + |W|^2 / 2 strength.
+    """Multinomial regression: minimise -sum_j weight_j sum_k targets_jk log softmax_k(x_j W + b) + |W|^2 / 2C.
 
-    Rows of `targets` (N, K) add to one. The classifier takes rows before `scaling`.
+    Rows of `targets` (N, K) add to one. The returned classifier takes unscaled rows.
     """
 
-    def loss(scores: Array, here: slice) -> tuple[float, Array]:
-        heavy = weight[here, None].astype(np.float32)
-        wanted = targets[here].astype(np.float32) * heavy
-        log_share = log_softmax(scores, axis=1)
-        # In double precision: L-BFGS searches in vain for a way down in the noise of a single-precision sum.
-        return -float(np.sum(wanted * log_share, dtype=np.float64)), np.exp(log_share) * heavy - wanted
+    def loss(scores: Array, span: slice) -> tuple[float, Array]:
+        row_weight = weight[span, None].astype(np.float32)
+        target = targets[span].astype(np.float32) * row_weight
+        log_probability = log_softmax(scores, axis=1)
+        # Summed in double precision: rounding noise of a single-precision sum makes the line search of L-BFGS fail.
+        cost = -float(np.sum(target * log_probability, dtype=np.float64))
+        return cost, np.exp(log_probability) * row_weight - target
 
-    return _descend(rows, targets.shape[1], loss, strength, rounds, scaling, tol=SINGLE)
+    return _minimise(rows, targets.shape[1], loss, C, max_iter, scaling, tol=SOFTMAX_TOLERANCE)
 
 
 def fit_logistic(
@@ -78,56 +79,56 @@ def fit_logistic(
     targets: Targets,
     weight: Array | None = None,
     *,
-    strength: float,
-    rounds: int = 150,
+    C: float,
+    max_iter: int = 150,
     scaling: Scaling = Scaling(),  # noqa: B008
 ) -> Linear:
-    """One logistic regression a column: minimise -sum_jk weight_jk log P(targets_jk) + |W|^2 / 2 strength.
+    """Independent logistic regressions: minimise -sum_jk weight_jk log P(targets_jk) + |W|^2 / 2C.
 
-    `targets` (N, K) lie in [0, 1]; `weight` is (N, 1) or (N, K), None: all 1. The classifier takes rows before
-    `scaling`.
+    `targets` (N, K) lie in [0, 1]. `weight` is (N, 1) or (N, K); None weighs all rows equally. The returned
+    classifier takes unscaled rows.
     """
 
-    def loss(scores: Array, here: slice) -> tuple[float, Array]:
-        heavy = np.float32(1.0) if weight is None else weight[here]
-        wanted = targets[here].astype(np.float32)
-        cost = np.sum(heavy * (np.logaddexp(0.0, scores) - wanted * scores), dtype=np.float64)
-        return float(cost), (expit(scores) - wanted) * heavy
+    def loss(scores: Array, span: slice) -> tuple[float, Array]:
+        row_weight = np.float32(1.0) if weight is None else weight[span]
+        target = targets[span].astype(np.float32)
+        cost = np.sum(row_weight * (np.logaddexp(0.0, scores) - target * scores), dtype=np.float64)
+        return float(cost), (expit(scores) - target) * row_weight
 
-    return _descend(rows, targets.shape[1], loss, strength, rounds, scaling)
-
-
-Loss = Callable[[Array, slice], tuple[float, Array]]  # of scores (n, K) of some rows: the cost and its gradient
+    return _minimise(rows, targets.shape[1], loss, C, max_iter, scaling)
 
 
-def _descend(
-    rows: Rows, K: int, loss: Loss, strength: float, rounds: int, scaling: Scaling, tol: float = DOUBLE
+Loss = Callable[[Array, slice], tuple[float, Array]]  # scores (n, K) of a slice of rows -> the loss and its gradient
+
+
+def _minimise(
+    rows: Rows, K: int, loss: Loss, C: float, max_iter: int, scaling: Scaling, tol: float = LOGISTIC_TOLERANCE
 ) -> Linear:
     D = rows.shape[1]
-    spread = np.float32(scaling.spread)
+    scale = np.float32(scaling.scale)
 
     def objective(flat: Floats) -> tuple[float, Floats]:
-        weights, offset = _shape(flat, D, K)
-        inner = Linear(weights / spread, offset)
-        cost = 0.5 / strength * float(np.vdot(weights, weights))
-        slope, lift = np.zeros((D, K)), np.zeros(K)
-        for here, block in number_blocks(rows):
+        weights, offset = _unflatten(flat, D, K)
+        scaled = Linear(weights / scale, offset)
+        cost = 0.5 / C * float(np.vdot(weights, weights))
+        weights_gradient, offset_gradient = np.zeros((D, K)), np.zeros(K)
+        for span, block in enumerate_blocks(rows):
             block = block if scaling.centre is None else block - scaling.centre
-            part, slack = loss(inner.score(block), here)
-            slack = slack.astype(np.float32)
-            cost += part
-            slope += block.T @ slack
-            lift += slack.sum(axis=0)
-        gradient = np.vstack([slope / spread + weights / np.float32(strength), lift[None]])
+            block_cost, residual = loss(scaled.score(block), span)
+            residual = residual.astype(np.float32)
+            cost += block_cost
+            weights_gradient += block.T @ residual
+            offset_gradient += residual.sum(axis=0)
+        gradient = np.vstack([weights_gradient / scale + weights / np.float32(C), offset_gradient[None]])
         return cost, gradient.ravel()
 
-    options = {"maxiter": rounds, "maxfun": 2 * rounds, "ftol": tol}
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": tol}
     best = minimize(objective, np.zeros((D + 1) * K), jac=True, method="L-BFGS-B", options=options)
-    weights, offset = _shape(best.x, D, K)
-    weights /= spread
+    weights, offset = _unflatten(best.x, D, K)
+    weights /= scale
     return Linear(weights, offset if scaling.centre is None else offset - scaling.centre @ weights)
 
 
-def _shape(flat: Floats, D: int, K: int) -> Linear:
+def _unflatten(flat: Floats, D: int, K: int) -> Linear:
     table = flat.reshape(D + 1, K).astype(np.float32)
     return Linear(table[:D], table[D])

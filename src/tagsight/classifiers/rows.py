@@ -1,6 +1,6 @@
-"""Rows that a linear reader learns from, a block at a time: in memory, or in a file where memory is short.
+"""Training rows of linear classifiers, read block by block from memory or from a file.
 
-Blocks are the same wherever the rows lie, and sums run over blocks, so that the place does not change an answer.
+Blocks are the same in memory and on disk, and all sums run over blocks, so both give the same result.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,37 +26,37 @@ class Rows(Protocol):
         ...
 
     def blocks(self) -> Iterator[Array]:
-        """Some rows after the others, always the same."""
+        """Yield the rows in blocks (m, D); the blocks are the same at every call."""
         ...
 
 
 class InMemoryRows:
-    """Rows in memory."""
+    """One array of rows, cut into blocks of BLOCK rows."""
 
     def __init__(self, rows: Array):
         self._rows = rows
         self.shape: tuple[int, int] = rows.shape
 
     def blocks(self) -> Iterator[Array]:
-        """BLOCK rows after BLOCK rows."""
+        """Yield the blocks."""
         for first in range(0, len(self._rows), BLOCK):
             yield self._rows[first : first + BLOCK]
 
 
 class InMemoryBlocks:
-    """Blocks in memory, as they came."""
+    """Blocks in memory, of the lengths they were given in."""
 
     def __init__(self, blocks: Sequence[Array], width: int):
         self._blocks = blocks
         self.shape = (sum(len(block) for block in blocks), width)
 
     def blocks(self) -> Iterator[Array]:
-        """The blocks."""
+        """Yield the blocks."""
         yield from self._blocks
 
 
 class OnDiskBlocks:
-    """Blocks of so many rows each in a file of float32, and nothing else in it."""
+    """Blocks of the given lengths in a raw file of float32."""
 
     def __init__(self, path: Path, lengths: Sequence[int], width: int):
         self._path = path
@@ -64,7 +64,7 @@ class OnDiskBlocks:
         self.shape = (sum(lengths), width)
 
     def blocks(self) -> Iterator[Array]:
-        """The blocks."""
+        """Yield the blocks."""
         width = self.shape[1]
         with self._path.open("rb") as file:
             for length in self._lengths:
@@ -72,7 +72,7 @@ class OnDiskBlocks:
 
 
 def store_blocks(blocks: Iterable[Array], width: int, path: Path | None) -> Rows:
-    """Blocks (n, width), in memory or in the file at `path`."""
+    """Store blocks (m, width) in the file at `path`, or in memory where it is None."""
     if path is None:
         return InMemoryBlocks([np.asarray(block, np.float32) for block in blocks], width)
     lengths: list[int] = []
@@ -83,28 +83,28 @@ def store_blocks(blocks: Iterable[Array], width: int, path: Path | None) -> Rows
     return OnDiskBlocks(path, lengths, width)
 
 
-def gather_rows(rows: Iterable[Array], width: int, path: Path | None) -> Rows:
-    """Rows of length `width`, one after the other, in memory or in the file at `path`."""
+def store_rows(rows: Iterable[Array], width: int, path: Path | None) -> Rows:
+    """Store single rows (width,) in the file at `path`, or in memory where it is None."""
     rest = iter(rows)
 
     def block_rows() -> Iterator[Array]:
-        while some := list(islice(rest, BLOCK)):
-            yield np.array(some, np.float32)
+        while block := list(islice(rest, BLOCK)):
+            yield np.array(block, np.float32)
 
     return store_blocks(block_rows(), width, path)
 
 
-def pick_rows(rows: Rows, which: Ints) -> Array:
-    """(len(which), D) some of the rows."""
-    found = np.empty((len(which), rows.shape[1]), np.float32)
-    for here, block in number_blocks(rows):
-        mine = (which >= here.start) & (which < here.stop)
-        found[mine] = block[which[mine] - here.start]
-    return found
+def take_rows(rows: Rows, indices: Ints) -> Array:
+    """(len(indices), D) the rows at `indices`."""
+    taken = np.empty((len(indices), rows.shape[1]), np.float32)
+    for span, block in enumerate_blocks(rows):
+        inside = (indices >= span.start) & (indices < span.stop)
+        taken[inside] = block[indices[inside] - span.start]
+    return taken
 
 
-def number_blocks(rows: Rows) -> Iterator[tuple[slice, Array]]:
-    """Blocks with the rows they hold."""
+def enumerate_blocks(rows: Rows) -> Iterator[tuple[slice, Array]]:
+    """Yield each block with the slice of rows it holds."""
     last = 0
     for block in rows.blocks():
         check_stop()
@@ -112,7 +112,7 @@ def number_blocks(rows: Rows) -> Iterator[tuple[slice, Array]]:
         yield slice(first, last), block
 
 
-def measure_rows(rows: Rows) -> tuple[Floats, Floats]:
+def compute_mean_std(rows: Rows) -> tuple[Floats, Floats]:
     """(D,) mean and standard deviation of each column."""
     n, width = rows.shape
     mean = sum((block.sum(axis=0, dtype=np.float64) for block in rows.blocks()), np.zeros(width)) / n

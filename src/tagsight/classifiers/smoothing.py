@@ -1,6 +1,7 @@
-"""Region scores smoothed over the similarity graph of a photo, whose regions may lie anywhere in it.
+"""Region scores smoothed over the similarity graph of a photo.
 
-Regions j and m of a photo, with unit vectors x and shares of its area a, have the similarity
+The graph links all pairs of regions of a photo, adjacent or not. Regions j and m, with unit vectors x and shares a of
+the photo's area, have the similarity
 
     T_jm  proportional to  a_m exp(-d_jm / 2 bandwidth),   m != j,   sum_m T_jm = 1,
 
@@ -11,10 +12,9 @@ is the distance of their attributes:
 
 With smoothing strength f, the smoothed scores s' solve
 
-    s' = (1 - f) s + f T s',      that is,   s' = (1 - f) (1 - f T)^-1 s.
+    s' = (1 - f) s + f T s',      that is,   s' = (1 - f) (1 - f T)^-1 s,
 
-This is the mean of a Gaussian field over all pairs of regions of the photo, in which similar regions have similar
-scores. The spatial field of the model links neighbours, similar or not. Similar regions count f / (1 - f) times as
+the mean of a Gaussian field in which similar regions have similar scores. Similar regions count f / (1 - f) times as
 much as the region's own score. Similarity by attributes is more reliable and counts 1 / (1 - t) times as much again
 (`adjust_smoothing`).
 """
@@ -24,7 +24,7 @@ import numpy as np
 from tagsight.types import Array, Floats
 
 BANDWIDTH = 0.06
-SAME = 1e-9  # mean of |q - q'|^2 that is rounding
+MIN_ATTRIBUTE_DISTANCE = 1e-9  # a smaller mean of |q - q'|^2 is rounding
 
 
 def smooth_scores(
@@ -34,9 +34,9 @@ def smooth_scores(
     n_regions = len(scores)
     if n_regions == 1:
         return scores.astype(np.float64)
-    apart = np.where(np.eye(n_regions, dtype=bool), np.inf, distance)
-    nearest = apart.min(axis=1, keepdims=True)  # the exponent's largest term at 1: no row vanishes
-    similarity = np.exp((nearest - apart) / (2.0 * bandwidth)) * area
+    to_others = np.where(np.eye(n_regions, dtype=bool), np.inf, distance)
+    nearest = to_others.min(axis=1, keepdims=True)  # subtracted so that no row of the similarity underflows to zero
+    similarity = np.exp((nearest - to_others) / (2.0 * bandwidth)) * area
     similarity /= similarity.sum(axis=1, keepdims=True)
     return np.linalg.solve(np.eye(n_regions) - smoothing * similarity, (1.0 - smoothing) * scores.astype(np.float64))
 
@@ -46,22 +46,20 @@ def adjust_smoothing(smoothing: float, part: float) -> float:
     return smoothing / (smoothing + (1.0 - smoothing) * (1.0 - part))
 
 
-def measure_appearance_distance(X: Array) -> Floats:
+def compute_appearance_distance(X: Array) -> Floats:
     """(R, R) |x_j - x_m|^2 of unit vectors X (R, d)."""
     return np.maximum(2.0 - 2.0 * (X @ X.T).astype(np.float64), 0.0)
 
 
 def add_attribute_distance(appearance_distance: Floats, attribute_probability: Array, part: float) -> Floats:
-    """(R, R) d: `appearance_distance` (R, R), a `part` replaced by that of `attribute_probability` (R, t).
+    """(R, R) d: `appearance_distance` (R, R) mixed with the distance of `attribute_probability` (R, K_a).
 
-    Attributes that are the same in all regions replace nothing.
+    Where all regions have the same attribute probabilities, the appearance distance is returned unchanged.
     """
     q = attribute_probability.astype(np.float64)
     square = np.sum(q**2, axis=1)
-    unlike = np.maximum(square[:, None] + square - 2.0 * (q @ q.T), 0.0)
-    mean = unlike.mean()
-    return (
-        appearance_distance
-        if mean < SAME
-        else (1.0 - part) * appearance_distance + part * appearance_distance.mean() / mean * unlike
-    )
+    attribute_distance = np.maximum(square[:, None] + square - 2.0 * (q @ q.T), 0.0)
+    mean = attribute_distance.mean()
+    if mean < MIN_ATTRIBUTE_DISTANCE:
+        return appearance_distance
+    return (1.0 - part) * appearance_distance + part * appearance_distance.mean() / mean * attribute_distance

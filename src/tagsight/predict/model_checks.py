@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tagsight.classifiers.height_prior import BANDS
-from tagsight.classifiers.weights import ClassifierWeights
+from tagsight.classifiers.regions import BANDS
+from tagsight.classifiers.score import ClassifierWeights
 from tagsight.data.collection import RESERVED
 from tagsight.features.classic import COMPONENTS, DESCRIPTOR_LENGTH, FISHER_LENGTH
 from tagsight.features.photo_features import MAX_REGIONS
@@ -208,7 +208,7 @@ HASH = Field(
     "64 hexadecimal digits", lambda value: isinstance(value, str) and bool(re.fullmatch(r"[0-9a-f]{64}", value))
 )
 
-CALIBRATION = {"slope": number(0), "offset": number(), "error": optional(number(0, 1)), "whole": number(0)}
+CALIBRATION = {"slope": number(0), "offset": number(), "error": optional(number(0, 1)), "photo_slope": number(0)}
 HEADER = {
     "schema": whole(1, 10**6),
     "objects": WORDS,

@@ -15,10 +15,9 @@ from safetensors import SafetensorError
 
 from tagsight.classifiers.attributes import AttributeClassifier
 from tagsight.classifiers.calibration import Calibration
-from tagsight.classifiers.fit import RegionClassifiers
 from tagsight.classifiers.photo_prior import PhotoPrior
 from tagsight.classifiers.regression import Linear
-from tagsight.classifiers.weights import ClassifierWeights
+from tagsight.classifiers.score import ClassifierWeights, RegionClassifiers
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.engine.inference import FittedModel
 from tagsight.errors import InputError

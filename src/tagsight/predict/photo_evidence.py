@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.classifiers.calibration import BOUND
+from tagsight.classifiers.calibration import MAX_LOG_ODDS
 from tagsight.engine.inference import FittedModel
 from tagsight.types import Array, Floats, Ints
 
@@ -48,7 +48,7 @@ def collect_photo_evidence(log_odds: Array, groups: Ints, learned: FittedModel) 
 def measure_attribute_support(strongest: Floats, M: Floats) -> Floats:
     """(I, K_o) from the strongest log-odds (I, K_a) of attributes, minus infinity where barred, and M (K_o, K_a)."""
     may = np.isfinite(strongest).astype(np.float64)
-    bounded = np.clip(np.where(may, strongest, 0.0), -BOUND, BOUND)
+    bounded = np.clip(np.where(may, strongest, 0.0), -MAX_LOG_ODDS, MAX_LOG_ODDS)
     said = np.einsum("ia,oa->io", bounded, M)  # not by BLAS: a photo's sum does not depend on how many there are
     weight = np.einsum("ia,oa->io", may, np.abs(M))
     return np.divide(said, weight, out=np.zeros_like(said), where=weight > 0)

@@ -7,12 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from tagsight.classifiers.adapt import adapt_classifiers
 from tagsight.classifiers.calibration import Calibration
-from tagsight.classifiers.fit import RegionClassifiers
+from tagsight.classifiers.fit import adapt_classifiers
 from tagsight.classifiers.photo_prior import PhotoPrior, apply_photo_prior
 from tagsight.classifiers.regions import Regions
-from tagsight.classifiers.score import RegionScores, score_regions
+from tagsight.classifiers.score import RegionClassifiers, RegionScores, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.inference import FittedModel, NewPhotos, infer_photos, infer_transductively
 from tagsight.features.codebook import Projection, project
@@ -107,7 +106,7 @@ def _predict_by_classifiers(predictor: Predictor, scores: RegionScores, stacked:
     return _Answer(
         scores.classes,
         predictor.attribute_calibration.apply(scores.attributes),
-        _photo_probability(predictor, strongest, scores.whole),
+        _photo_probability(predictor, strongest, scores.photo),
         predictor.attribute_calibration.apply(scores.attributes_by_object),
     )
 

@@ -11,8 +11,9 @@ import numpy as np
 from scipy.special import logit
 
 from tagsight.classifiers.calibration import UNCALIBRATED, Calibration
-from tagsight.classifiers.fit import RegionClassifiers, fit_classifiers
-from tagsight.classifiers.photo_prior import PhotoPrior, learn_photo_prior
+from tagsight.classifiers.fit import fit_classifiers
+from tagsight.classifiers.photo_prior import PhotoPrior, fit_photo_prior
+from tagsight.classifiers.score import RegionClassifiers
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.checkpoint import Checkpoint
 from tagsight.engine.fit import FitSpec
@@ -230,7 +231,7 @@ def _fit_parts(
         object_attributes = fit_attributes(batches, learned, tagged_photos.tags, _allow(as_factors, context.options))
     photo_prior = None
     if context.options.photo_prior is not None:
-        photo_prior = learn_photo_prior(tagged_photos.photos, objects, space.standard, context.options.photo_prior)
+        photo_prior = fit_photo_prior(tagged_photos.photos, objects, space.standard, context.options.photo_prior)
     classifiers = None
     if context.options.classifiers and objects.shape[1]:
         locator = learned

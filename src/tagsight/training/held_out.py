@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.classifiers.calibration import UNCALIBRATED, Calibration, fit_calibration
-from tagsight.classifiers.fit import RegionClassifiers
 from tagsight.classifiers.photo_prior import PhotoPrior
-from tagsight.classifiers.score import score_regions
+from tagsight.classifiers.score import RegionClassifiers, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.inference import FittedModel
 from tagsight.model.object_attributes import ObjectAttributes
@@ -42,7 +41,7 @@ def calibrate_classifiers(
         scores = score_regions(batch_regions(batch, space), classifiers._replace(bias=bias))
         somewhere = scores.margin > 0  # attributes are of objects: not asked of the background
         groups = batch.stacked.groups
-        whole[batch.here] = scores.whole
+        whole[batch.here] = scores.photo
         np.maximum.at(objects[batch.here], groups, scores.objects)
         np.maximum.at(attributes[batch.here], groups[somewhere], scores.attributes[somewhere])
     return HeldOutFit(bias, _calibrate(objects, tags.objects, whole), _calibrate(attributes, tags.attributes))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from tagsight.classifiers.weights import ClassifierWeights
+from tagsight.classifiers.score import ClassifierWeights
 from tagsight.engine.devices import ComputeTarget
 from tagsight.errors import InputError
 from tagsight.features.photo_features import MAX_REGIONS, N_REGIONS

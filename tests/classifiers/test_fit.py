@@ -1,16 +1,13 @@
-"""A reader that learns from new photos what it says of them with the help of kin."""
+"""Object classifiers adapted to the untagged regions of new photos."""
 
 import numpy as np
 from numpy.testing import assert_allclose
 
-from tagsight.classifiers.adapt import adapt_classifiers
 from tagsight.classifiers.attributes import AttributeClassifier
-from tagsight.classifiers.fit import RegionClassifiers
-from tagsight.classifiers.height_prior import BANDS
-from tagsight.classifiers.regions import Regions
+from tagsight.classifiers.fit import adapt_classifiers
+from tagsight.classifiers.regions import BANDS, Regions
 from tagsight.classifiers.regression import Linear
-from tagsight.classifiers.score import score_regions
-from tagsight.classifiers.weights import ClassifierWeights
+from tagsight.classifiers.score import ClassifierWeights, RegionClassifiers, score_regions
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.features.views import Views
 
@@ -34,22 +31,22 @@ def make_classifiers(weights: list[list[float]], *, bias: float) -> RegionClassi
     )
 
 
-def test_a_sign_that_the_reader_did_not_know_is_learned_from_the_photos() -> None:
+def test_adapting_learns_a_feature_that_was_uninformative_in_training() -> None:
     rng = np.random.default_rng(0)
-    things = rng.random(400) < 0.5
-    known, unknown = 2.0 * things - 1.0, 2.0 * things - 1.0
+    is_object = rng.random(400) < 0.5
+    known, unknown = 2.0 * is_object - 1.0, 2.0 * is_object - 1.0
     X = np.stack([known, unknown, np.zeros(400)], axis=1) + rng.normal(0, 0.2, (400, 3))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     classifiers = make_classifiers([[-3.0, 3.0], [0.0, 0.0], [0.0, 0.0]], bias=0.0)
     adapted = adapt_classifiers(make_regions(X), classifiers)
-    for sign in (-1.0, 1.0):  # alone, the known sign hidden
+    for sign in (-1.0, 1.0):  # the known feature hidden
         hidden = make_regions(np.array([[0.0, sign, 0.0]]))
         assert_allclose(score_regions(hidden, classifiers).margin, 0.0, atol=1e-6)
         assert sign * score_regions(hidden, adapted).margin[0] > 0.3
 
 
-def test_what_is_added_to_the_background_is_added_once() -> None:
-    """With nothing to tell regions apart both readers agree, whatever the bias."""
+def test_the_background_bias_is_not_added_twice() -> None:
+    """With identical regions both object classifiers agree, whatever the bias."""
     X = np.tile([[1.0, 0.0]], (50, 1))
     classifiers = make_classifiers([[0.0, 0.0], [0.0, 0.0]], bias=1.5)
     regions = make_regions(X)

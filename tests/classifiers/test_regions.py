@@ -1,12 +1,12 @@
-"""What the height of a region says of what it is."""
+"""The prior of labels given a region's height."""
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tagsight.classifiers.height_prior import BANDS, find_height_bands, fit_height_prior
+from tagsight.classifiers.regions import BANDS, find_height_bands, fit_height_prior
 
 
-def test_the_band_of_a_region_is_that_of_its_middle() -> None:
+def test_the_band_of_a_region_is_that_of_its_centre() -> None:
     labels = np.zeros((80, 3), np.int32)
     labels[70:] = 1
     labels[:, 2] = 2
@@ -14,7 +14,7 @@ def test_the_band_of_a_region_is_that_of_its_middle() -> None:
     assert_array_equal(find_height_bands(np.zeros((1, 1), np.int32), 1), [BANDS // 2])
 
 
-def test_what_lies_high_is_spoken_for_by_height_and_what_lies_anywhere_is_not() -> None:
+def test_the_height_prior_favours_a_label_where_it_is_frequent() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 6000)
     bands = np.where(labels == 1, rng.integers(0, 2, 6000), rng.integers(0, BANDS, 6000))
@@ -25,7 +25,7 @@ def test_what_lies_high_is_spoken_for_by_height_and_what_lies_anywhere_is_not() 
     assert_allclose(height_prior[3], 0.0, atol=1e-6)  # never seen
 
 
-def test_a_label_of_few_photos_says_little() -> None:
+def test_a_label_of_few_photos_has_a_weak_height_prior() -> None:
     labels = np.repeat([0, 1], [900, 100])
     bands = np.append(np.arange(900) % BANDS, np.zeros(100, int))
     few, many = (fit_height_prior(bands, labels, np.full(1000, area), 2)[1, -1] for area in (0.01, 1.0))
