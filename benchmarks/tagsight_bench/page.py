@@ -17,90 +17,93 @@ DIGEST = ("tagsight", "activation", "wsvm", "ws-mrf-sibp", "ssvm", "supervised")
 
 HEAD = """# Results
 
-Made by `python benchmarks/results_page.py` from the cells in `benchmarks/results/cells`; [how to](howto/bench.md) make
-them. All methods get the same regions and the same features. Figures are percent, mean ± standard deviation over seeds;
-**bold** is the best of the methods taught by tags alone. The column "paper" is what Shi et al. report for their own
-implementation on their own regions and features. The last methods of a table are strongly supervised: by boxes (`ssvm`)
-or by masks (`supervised`). A figure without ± is of one seed.
+`python benchmarks/results_page.py` writes this page from the files in `benchmarks/results/cells`; [run
+benchmarks](howto/bench.md) describes how to measure them. All methods use the same regions and the same features.
+Figures are percent, mean ± standard deviation over seeds; a figure without ± is of one seed. **Bold** is the best
+of the methods that learn from tags alone. The column "paper" has the figures that Shi et al. report for their own
+implementation, regions and features. The last methods of a table are strongly supervised: by boxes (`ssvm`) or by
+masks (`supervised`).
 
-Settings of `tagsight` were chosen on training photos alone, by their tags, boxes and, for outlines, masks. The others
-choose penalties and scales by cross-validation each time they learn, and class activation its threshold by masks of
-training photos; the rest is fixed in their files. The test photos chose no value, but what they showed had a say in
-what was tried next: six looks at outlines with 64 attributes, two at LabelMe ([what was
-tried](explanation/default.md)).
+The settings of `tagsight` were chosen on training photos, by their tags, boxes and, for outlines, masks. The other
+methods choose penalties and scales by cross-validation in each fit, and `activation` its threshold by masks of
+training photos. The test photos chose no value. Their results did influence which experiments followed: outlines
+with 64 attributes were evaluated on them six times, LabelMe Outdoor twice ([how the settings were
+chosen](explanation/default.md#how-the-settings-were-chosen)).
 
-Vectors are projected to 256 numbers (MIML 128, w-LDA 64); `tagsight` alone also has a classifier of whole photos that
-sees all 2,224 of `deep-small`. On a half of the training photos, 1,024 numbers changed `wsvm` by 0.5 at most (GL 46.4
-to 46.9); 512 and 2,224 cost `supervised` 0.5 and 1.4 points of mIoU (throw-away scripts).
+Features are projected to 256 dimensions (MIML 128, w-LDA 64). The photo classifier of `tagsight` uses all 2,224
+dimensions of `deep-small`.
 """
 
-DEEP_SMALL = """`deep-small` are features of EfficientNet-Lite0. The settings of `tagsight` were chosen with them.
+DEEP_SMALL = """`deep-small` features are those of EfficientNet-Lite0. The settings of `tagsight` were chosen with
+them.
 """
 
-NO_DEEP = """`deep` are features of EfficientNet-Lite2. They became the default after these figures were measured and
-have no tables yet.
+NO_DEEP = """`deep` features are those of EfficientNet-Lite2. They became the default after these figures were
+measured. They have no tables yet.
 """
 
 PROTOCOLS = """## How it is measured
 
-- **Free annotation, AP@t.** Of each test photo, the surest object and the t surest attributes of the region where
-  it is clearest; right attributes / t against the instance of that class that has most of the region; 0 if the
-  photo has none.
-- **Given name (GN).** Every photo with every class it has; attributes of the region where the class is clearest
-  against the union over its instances; mean over attributes of the average precision.
-- In both, a method that describes an object as a whole is asked for that and not for its clearest region: `tagsight`
-  does, the others do not; `by-region`, among the ablations, is `tagsight` without. On training photos, describing
-  objects as wholes gave `ssvm` up to 1.3 points of AP@t and cost it 0.7 to 3.1 of GN (throw-away scripts).
-- **Given location (GL).** Every box; average precision and area under the ROC curve, means over attributes. 598 of
-  the 6,355 test boxes have no attribute: they count as having none, here and in AP@t.
-- **Queries.** A photo scores the highest over its regions of P(object) P(attribute) ...; it is an answer if one
-  instance has all. P(object) is what the method says of the photo, in proportion to what it says of the region,
-  P_o p_jo / max_m p_mo, for all alike; with w-LDA and WSDC a photo has an object as its surest region has it, and
-  that is the region's own. MAR is the mean over queries of the average recall over all precisions: the integral
-  over p of the best recall at a precision of at least p, which equals the interpolated average precision. mAP is not
-  interpolated. The pairs are all that a test photo answers, the triples 300 drawn from 1,394
+- **Free annotation, AP@t.** For each test photo, the method names the most probable object and the t most probable
+  attributes in the region where the object is most probable. The score is the number of correct attributes divided
+  by t, compared with the instance of that class that covers most of the region. It is 0 if the photo has no such
+  instance.
+- **Given name (GN).** For each class that a photo has, the attributes of the region where the class is most
+  probable are compared with the union over the instances of the class. The figure is the mean over attributes of
+  the average precision.
+- In both, methods that describe objects as wholes are evaluated on the whole object. Only `tagsight` does;
+  `by-region`, among the ablations, is `tagsight` evaluated on the region.
+- **Given location (GL).** Average precision and area under the ROC curve over all boxes, mean over attributes. 598
+  of the 6,355 test boxes have no attribute; they count as negatives, here and in AP@t.
+- **Queries.** The score of a photo is the maximum over its regions of the product P(object) P(attribute) ... A
+  photo is correct if one instance has all words. For all methods, P(object) in a region is the probability that the
+  photo has the object, scaled by the region's share, P_o p_jo / max_m p_mo. For w-LDA and WSDC the probability of
+  the photo is that of its best region. MAR is the mean over queries of the average recall over all precisions: the
+  integral over p of the best recall at a precision of at least p, which equals the interpolated average precision.
+  mAP is not interpolated. The pairs are all that a test photo answers; the triples are 300 drawn from 1,394
   (`benchmarks/queries`).
-- **Segmentation.** Regions painted to pixels at full size, void pixels not counted, IoU from pixels of all photos
-  together. 8 attributes: MATERIALS, the materials that most training photos have. 74: with the ten colours that
-  captions name; 91 of the 326 training photos have captions.
-- **LabelMe Outdoor.** Share of pixels, and mean over classes of the share of their pixels. There is no background:
-  a region left to it takes the strongest class of the same scores. Transductive: the method also learns from the test
-  photos, without tags. Predict: classes of a test photo are limited to those that a linear SVM on pooled features
+- **Segmentation.** Region labels are painted at full size. Void pixels are not counted. IoU is computed from the
+  pixels of all photos together. The 8 attributes are MATERIALS: the materials that most training photos have. The
+  74 attributes include the ten colours that captions name; 91 of the 326 training photos have captions.
+- **LabelMe Outdoor.** Pixel accuracy, and mean accuracy over classes. There is no background: a region labelled as
+  background gets the class with the highest score. Transductive: the method also learns from the test photos,
+  without tags. Predict: the classes of a test photo are restricted to those that a linear SVM on pooled features
   predicts for it.
-- Ties are never broken in a method's favour or against it in rankings; of the surest attributes the first column
-  wins.
+- Rankings break ties neither for nor against a method. Among attributes with equal scores the first column is
+  chosen.
 """.replace("MATERIALS", ", ".join(MATERIALS))
 
-LABELME = """The photos are those of LabelMe Outdoor as they appear inside ADE20K, with ADE20K's labels mapped to the 33
-classes. Split and labels differ from the paper's: its columns stand beside ours and are not to be compared digit by
-digit.
+LABELME = """The photos are those of LabelMe Outdoor that are part of ADE20K, with ADE20K's labels mapped to the 33
+classes. Labels and split differ from the paper's, so the columns cannot be compared directly.
 """
 
-CLASSIC = """Colour SIFT Fisher vectors and a Lab histogram, on our regions. Even taught by masks, a classifier of them
-outlines far worse than the paper's fully supervised method: beside its figures, these compare features as
-much as methods.
+CLASSIC = """Colour SIFT Fisher vectors and a Lab histogram, on our regions. With these features even a classifier
+trained on masks is far less accurate than the paper's fully supervised method. A comparison with the paper's
+figures therefore compares features as much as methods.
 """
 
 PANELS = """## Outlines
 
-![Rendered photos: photo, outlines without and with adjectives, fully supervised, truth](images/panels.jpg)
+![Rendered photos: photo, outlines without and with attributes, fully supervised, ground truth](images/panels.jpg)
 
-Each row is an unseen rendered photo: the photo, our outlines learned with no attribute and with all, fully supervised
-ones, and the truth. `benchmarks/panels.py` draws them, and those of real photos into a folder of your choice; real
-photos are never part of this project.
+Each row is an unseen rendered photo: the photo, our outlines learned without attributes and with all attributes,
+fully supervised outlines, and the ground truth. `benchmarks/panels.py` draws them. It can also draw real photos
+into a folder of your choice; this project contains no real photos.
 """
 
 FACTORS = """## Factors
 
-![Factors of the rendered collection by their clearest regions](images/factors.jpg)
+![Factors of the rendered collection by their most probable regions](images/factors.jpg)
 
-Factors of the demo's model, each by the training regions in which it is clearest (`benchmarks/factor_picture.py`).
+Factors of the demo's model, each by the training regions where it is most probable
+(`benchmarks/factor_picture.py`).
 """
 
 IMAGENET = """## ImageNet Attribute
 
-The collection is not available to us. `tagsight-bench imagenet` runs it where `imagenet_attributes/` in the data folder
-holds `attrann.mat` and its photos; it is tested on made data. Every other photo of a synset is learned from.
+The collection is not available to us. `tagsight-bench imagenet` measures it if the data folder has
+`imagenet_attributes/` with `attrann.mat` and its photos; the tests run it on generated data. Every other photo of a
+synset is used for training.
 """
 
 
@@ -178,22 +181,23 @@ def _render_apascal(board: Board) -> list[str]:
         tabulate(board, methods, annotated),
         "### Queries\n\nPhotos ranked by an object with one attribute (242 pairs) and with two (300 triples).\n",
         tabulate(board, methods, list_queries()),
-        "### Segmentation\n\nMean IoU over 21 classes, by attributes among the tags of the 326 photos, or of 2,113.\n",
+        "### Segmentation\n\nMean IoU over 21 classes, by the number of attributes among the tags. 326 photos are used "
+        "for training, or 2,113.\n",
         tabulate(board, methods, [*outlined, *of_all]),
-        "Mean over the 20 objects, background aside:\n",
+        "Mean over the 20 objects, without background:\n",
         tabulate(board, methods, objects),
     ]
     if board.has_run("refined", METHODS):
         parts += [
-            "Outlines drawn to the edges of pixels by a dense CRF (`segment --refine`), 21 classes:\n",
+            "Outlines refined by a dense CRF (`segment --refine`), 21 classes:\n",
             tabulate(board, methods, refined),
         ]
     if any(board.has_run(table, ABLATIONS) for table in ABLATED):
         parts += [
             f"### Ablations\n\nThe paper's model with one thing changed; mIoU with {ALL} attributes.\n"
-            "`plain-field` is not centred, and has the strengths chosen for it on three sets of 326 training photos.\n",
+            "`plain-field` is not centred; its strengths were chosen on three sets of 326 training photos.\n",
             tabulate(board, ("ws-mrf-sibp", "ws-sibp", *MODEL_ABLATIONS), ablated),
-            "What `tagsight train` makes with one thing changed ([what the parts are](explanation/default.md)):\n",
+            "The default of `tagsight train` with one thing changed ([what the parts are](explanation/default.md)):\n",
             tabulate(board, ("tagsight", *READER_ABLATIONS), ablated),
         ]
     return parts

@@ -10,12 +10,19 @@ from tagsight_bench.methods import METHODS
 
 TIME = """### Time
 
-Seconds to fit described photos and milliseconds to look at one, on a machine that did nothing else
-(`benchmarks/results/quiet`). Fits are whole: all iterations and, with `tagsight` and the presets, a first fit to four
-fifths of the photos, to calibrate on the rest. What one iteration of the model costs is [in the README](../README.md).
-Describing a photo costs all methods the same.
+Seconds to fit a model to extracted features, and milliseconds to predict one photo, on an otherwise idle machine
+(`benchmarks/results/quiet`). Fits are complete: all iterations and, with `tagsight` and the presets, a first fit to
+four fifths of the photos for calibration on the rest. The README has the time of one iteration of the model.
+Feature extraction takes the same time for all methods.
 """
-COLUMNS = ("fit 2,113 photos, s", "look, ms", "fit 326 photos, s", "look, ms", "paper's fit", "paper's look")
+COLUMNS = (
+    "fit 2,113 photos, s",
+    "prediction, ms",
+    "fit 326 photos, s",
+    "prediction, ms",
+    "paper's fit",
+    "paper's prediction",
+)
 
 
 def render_times(board: Board, n_attributes: int) -> list[str]:

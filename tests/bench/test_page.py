@@ -122,11 +122,11 @@ def test_only_families_of_features_that_were_measured_have_tables_and_the_defaul
     assert "## aPascal, deep-small features" in page
     assert "## aPascal, deep features" not in page
     assert "## aPascal, classic features" not in page
-    assert "`deep` are features of EfficientNet-Lite2." in page
+    assert "`deep` features are those of EfficientNet-Lite2." in page
     page = render_page([without, make_cell("annotation", "wsvm", annotate(0.5))], (), ())
     assert find_rows(page, "## aPascal, deep features")["wsvm"][0] == "50.0"
     assert find_rows(page, "## aPascal, deep-small features")["wsvm"][0] == "40.0"
-    assert "`deep` are features of EfficientNet-Lite2." not in page
+    assert "`deep` features are those of EfficientNet-Lite2." not in page
 
 
 def test_the_digest_is_of_the_small_network() -> None:

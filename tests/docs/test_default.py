@@ -34,7 +34,7 @@ def page(repository: Path) -> str:
 
 def test_ablation_figures_equal_those_of_the_results_page(repository: Path, page: str) -> None:
     results = (repository / "docs/results.md").read_text(encoding="utf-8")
-    ablations = results.split("### Ablations")[1].split("What `tagsight train` makes")[1].split("\n### ")[0]
+    ablations = results.split("### Ablations")[1].split("The default of `tagsight train`")[1].split("\n### ")[0]
     measured = {name: cells for name, *cells in read_rows(ablations)}
     table = read_rows(page.split("<!-- part-table -->")[1].split("<!-- /part-table -->")[0])
     assert {row[0] for row in table} == set(NAMES)
