@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo pictures test test-matrix test-bytes test-interop check bench results lock clean
+.PHONY: setup demo pictures test test-fast test-matrix test-bytes test-interop coverage check docs dist bench results lock clean
 
 setup: $(READY)
 
@@ -17,6 +17,10 @@ demo: setup
 
 pictures: setup
 	$(BIN)/python -m docs.screenshots
+
+# The documentation site, in docs/_build/html. A warning is an error.
+docs: setup
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 check: setup
 	$(BIN)/ruff check .
@@ -68,8 +72,8 @@ results: demo
 	$(BIN)/python benchmarks/results_page.py
 
 lock:
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra ray --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra docs --extra ray --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" -o requirements.lock
 
 clean:
-	rm -rf .venv .venv-interop demo
+	rm -rf .venv .venv-interop demo dist docs/_build htmlcov .coverage

@@ -41,7 +41,7 @@ def test_the_page_runs(repository: Path, place: Path) -> None:
         assert (place / made).exists()
     for code, n_lines in (
         (read_blocks(page, "python"), 5),
-        (read_blocks(repository / "docs/explanation/index.md", "python"), 5),
+        (read_blocks(repository / "docs/explanation/index-format.md", "python"), 5),
     ):
         run = subprocess.run([sys.executable, "-c", *code], cwd=place, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
