@@ -76,7 +76,7 @@ def prepare(folder: Path) -> list[str]:
     photos = folder / "photos" / "test"
     collection = open_collection(folder / "photos" / "train")
     save_model(train(collection, TrainOptions(n_free=3, n_regions=N_REGIONS, n_workers=1)).model, folder / "a.model")
-    build_index(folder / "a.model", list_source(photos), folder / "index", n_workers=1)
+    build_index(load_model(folder / "a.model"), list_source(photos), folder / "index", n_workers=1)
     name_factor(folder / "index", "free-1", "wavy")
     fingerprint = extract.open_extractor(load_model(folder / "a.model").extractor_config).fingerprint
     return [str(photos), str(folder / "a.model"), str(folder / "index"), fingerprint]
@@ -153,7 +153,7 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 def rebuild(setup: Setup) -> dict[str, Any]:
     """As `read_index`, after a build, and whether that repaired anything."""
-    built = build_index(setup.model, list_source(setup.photos), setup.index_folder, n_workers=1)
+    built = build_index(load_model(setup.model), list_source(setup.photos), setup.index_folder, n_workers=1)
     return {**read_index(setup.index_folder), "repaired": bool(built.repairs)}
 
 

@@ -40,10 +40,10 @@ def main() -> None:
         os.environ["TAGSIGHT_CACHE"] = str(Path(scratch, "cache"))
         folder = Path(scratch, "index")
         start, spent = time.perf_counter(), os.times()
-        built = build_index(arguments.model, source, folder, n_workers=WORKERS)
+        built = build_index(load_model(arguments.model), source, folder, n_workers=WORKERS)
         seconds, used = time.perf_counter() - start, os.times()
         start = time.perf_counter()
-        build_index(arguments.model, source, folder, n_workers=WORKERS)
+        build_index(load_model(arguments.model), source, folder, n_workers=WORKERS)
         again = time.perf_counter() - start
         figures = {
             "photos": built.n_photos,

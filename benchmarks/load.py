@@ -43,7 +43,7 @@ from record import write_result
 from tagsight.data.readers import open_collection
 from tagsight.demo import render_collection
 from tagsight.index import build_index, list_source, open_index
-from tagsight.predict.model_file import save_model
+from tagsight.predict.model_file import load_model, save_model
 from tagsight.training.options import TrainOptions
 from tagsight.training.pipeline import train
 
@@ -106,7 +106,7 @@ def make_collection(folder: Path, n_photos: int) -> tuple[Path, Path, Path]:
     photos, model, index = folder / "rendered/train", folder / "a.model", folder / "a.index"
     save_model(train(open_collection(photos), TrainOptions(n_free=8)).model, model)
     (photos / "tags.csv").unlink()  # photos that go would be missed
-    build_index(model, list_source(photos), index)
+    build_index(load_model(model), list_source(photos), index)
     return photos, model, index
 
 
@@ -255,7 +255,7 @@ def update(photos: Path, model: Path, index: Path, stop: Event) -> None:
         for source, target in ((photos, away), (away, photos)):
             for name in taken:
                 shutil.move(source / name, target / name)
-            build_index(model, list_source(photos), index, n_workers=1)
+            build_index(load_model(model), list_source(photos), index, n_workers=1)
 
 
 def search(

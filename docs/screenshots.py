@@ -12,6 +12,7 @@ from tests.web.browser import open_browser
 
 from tagsight.demo.run import run_demo
 from tagsight.index import build_index, list_source, open_index
+from tagsight.predict.model_file import load_model
 from tagsight.runtime.progress import no_progress
 from tagsight.web.server import serve_in_thread
 
@@ -58,7 +59,7 @@ def main() -> None:
         left, top, right, bottom = DEMO_PART
         shot = take(Shot("demo", "", (right, bottom)), page.as_uri(), 0, page)
         shot.crop((left, top, right, bottom)).save(DEMO, quality=85)
-        build_index(made / "demo.model", list_source(made / "photos/test"), made / "demo.index")
+        build_index(load_model(made / "demo.model"), list_source(made / "photos/test"), made / "demo.index")
         take_all(made / "demo.index", sorted((made / "photos/train").glob("*.jpg"))[0])
 
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.console import show_progress
 from tagsight.cli.main import run_command
 from tagsight.features.extractor import FAMILIES
+from tagsight.runtime.progress import show_progress
 from tagsight.storage.outputs import check_writable
 from tagsight_bench.collections import COLLECTIONS
 from tagsight_bench.plan import ABLATION, Request

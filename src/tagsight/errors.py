@@ -6,7 +6,8 @@ TagsightError
 │   └── WriteError (also an OSError) a file that cannot be written: names it and the reason
 └── StoppedError                     a signal asked to stop, and what was done is kept
 
-TagsightWarning is not an error: the work goes on.
+TagsightWarning is a warning: the work continues.
+└── LeftOutWarning                   a file that was left out: names it and the reason
 """
 
 import os
@@ -64,3 +65,7 @@ class StoppedError(TagsightError):
 
 class TagsightWarning(UserWarning):
     """Something that does not stop the work, and that the user should know; commands print it as one sentence."""
+
+
+class LeftOutWarning(TagsightWarning):
+    """A file or folder that was left out; the message names it and the reason."""

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tagsight.cli.console import escape_text, show_progress, show_text
+from tagsight.cli.console import show_text
+from tagsight.runtime.messages import escape_text
+from tagsight.runtime.progress import show_progress
 
 from .conftest import Trained
 from .test_errors import RUN
@@ -154,7 +156,7 @@ def test_progress_in_a_log_is_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 PROGRESS = """
-from tagsight.cli.console import show_progress
+from tagsight.runtime.progress import show_progress
 with show_progress() as report:
     for done in range(101):
         report("reading", done, 100)

@@ -57,7 +57,7 @@ def find(*arguments: object) -> list[dict[str, Any]]:
 
 
 def update(trained: Trained, photos: Path, folder: Path) -> build.Built:
-    return build_index(trained.model, list_source(photos), folder, n_workers=1)
+    return build_index(load_model(trained.model), list_source(photos), folder, n_workers=1)
 
 
 def content(folder: Path) -> dict[str, tuple[object, ...]]:
@@ -99,7 +99,7 @@ def test_photos_rank_by_what_is_found_and_masks_are_those_of_segment(
     predictor = model.predictor._replace(object_calibration=Calibration(0.3, -4.0, None, 0.2))
     timid = model._replace(predictor=predictor)
     save_model(timid, tmp_path / "timid.model")
-    build_index(tmp_path / "timid.model", list_source(photos), tmp_path / "timid.index", n_workers=1)
+    build_index(load_model(tmp_path / "timid.model"), list_source(photos), tmp_path / "timid.index", n_workers=1)
     opened = open_index(tmp_path / "timid.index")
     paths = sorted(photos.iterdir())
     described = list(extract(paths, timid.extractor_config, n_regions=timid.n_regions, n_workers=1).load())
@@ -244,7 +244,7 @@ def test_another_model_replaces_the_index(trained: Trained, photos: Path, tmp_pa
     update(trained, photos, tmp_path / "i")
     other = load_model(trained.model)
     save_model(other._replace(training=other.training._replace(seed=99)), tmp_path / "other.model")
-    built = build_index(tmp_path / "other.model", list_source(photos), tmp_path / "i", n_workers=1)
+    built = build_index(load_model(tmp_path / "other.model"), list_source(photos), tmp_path / "i", n_workers=1)
     assert built[:4] == (6, 6, 0, 0)
     assert open_index(tmp_path / "i").model.training.seed == 99
     assert len(find(tmp_path / "i", "bird")) == 6

@@ -65,7 +65,7 @@ def update():
         return predict_photos(model, batch)
 
     build.predict_photos = look
-    build_index(model, list_source(photos), folder, n_workers=1)
+    build_index(load_model(model), list_source(photos), folder, n_workers=1)
     return looked
 
 

@@ -95,10 +95,10 @@ def test_a_foreign_header_is_refused(trained: Trained, stopped: Path, change: Ca
 
 def test_it_says_what_it_does_with_what_lies_there(trained: Trained, stopped: Path) -> None:
     said = train(trained, stopped)
-    assert "begins anew, in place of the stopped training in" in said
-    assert "--resume would go on" in said
+    assert "starts from the beginning and replaces the checkpoint" in said
+    assert "--resume continues that training" in said
     remove_checkpoint(checkpoint_folder(stopped))
-    assert "begins at the beginning" in train(trained, stopped, "--resume")
+    assert "training starts from the beginning" in train(trained, stopped, "--resume")
 
 
 def test_two_trainings_do_not_write_one_model(trained: Trained, stopped: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tagsight.data.readers import open_collection
 from tagsight.demo import render_collection
 from tagsight.index import Index, build_index, list_source, open_index
-from tagsight.predict.model_file import save_model
+from tagsight.predict.model_file import load_model, save_model
 from tagsight.training.options import TrainOptions
 from tagsight.training.pipeline import train
 from tagsight.web.server import serve_in_thread
@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     spoil(photos)
     options = TrainOptions(n_free=3, n_regions=30, n_workers=1)
     save_model(train(open_collection(photos), options).model, folder / "a.model")
-    build_index(folder / "a.model", list_source(photos), folder / "a.index", n_workers=1)
+    build_index(load_model(folder / "a.model"), list_source(photos), folder / "a.index", n_workers=1)
     other = sorted((folder / "rendered/test").glob("*.jpg"))[0]
     yield Made(photos, folder / "a.model", folder / "a.index", other)
     if before is None:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.console import show_progress
 from tagsight.demo.run import run_demo
+from tagsight.runtime.progress import show_progress
 
 
 def run(

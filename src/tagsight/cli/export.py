@@ -8,7 +8,7 @@ import typer
 
 from tagsight.cli.arguments import Backbone, Images, ModelFile
 from tagsight.cli.chosen_photos import PhotoPredictor, choose_photos
-from tagsight.cli.console import list_problems, show_progress, show_text
+from tagsight.cli.console import list_problems, show_text
 from tagsight.data.collection import Problem
 from tagsight.errors import InputError
 from tagsight.export import FORMATS, choose_format, write_export
@@ -16,6 +16,7 @@ from tagsight.export.naming import find_root, name_photo
 from tagsight.export.output import Target
 from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, record_photo
 from tagsight.predict.model_file import load_model
+from tagsight.runtime.progress import show_progress
 
 
 def run(

@@ -6,10 +6,13 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import Address, AsJson, Backbone, Engine, Format, ModelFile, PhotoFolder, Split, Workers
-from tagsight.cli.console import list_problems, print_json, show_progress, show_text, warn
+from tagsight.cli.console import list_problems, print_json, show_text
 from tagsight.engine.devices import check_engine, open_engine
 from tagsight.index import build_index, list_source
 from tagsight.index.sources import count_outside_links
+from tagsight.predict.model_file import load_model
+from tagsight.runtime.messages import print_message
+from tagsight.runtime.progress import show_progress
 
 
 def run(
@@ -28,13 +31,16 @@ def run(
     """Annotate every photo once, so that 'tagsight find' answers at once; later runs look at what changed."""
     source = list_source(collection, format=format, split=split, images=images)
     check_engine(engine, "cpu")
+    trained = load_model(model, backbone=backbone)
     with open_engine(engine, address) as map_fn, show_progress() as report:
-        built = build_index(model, source, output, n_workers=workers, map_fn=map_fn, report=report, backbone=backbone)
+        built = build_index(trained, source, output, n_workers=workers, map_fn=map_fn, report=report)
     for repair in built.repairs:
-        warn(repair)
+        print_message(repair)
     list_problems(built.problems)
     if linked := count_outside_links(source):
-        warn(f"photos that are links and lead outside {str(source.root)!r}: {linked}; they are indexed and served")
+        print_message(
+            f"photos that are links and lead outside {str(source.root)!r}: {linked}; they are indexed and served"
+        )
     facts = {
         "index": str(output),
         "photos": built.n_photos,

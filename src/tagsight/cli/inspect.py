@@ -4,14 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tagsight.cli.arguments import AsJson, CollectionFolder, Format, PhotoFolder, Split, SynonymFile, WordFile
-from tagsight.cli.console import list_problems, print_json, show_progress, show_text
+from tagsight.cli.console import list_problems, print_json, show_text
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
 from tagsight.data.readers import open_collection
 from tagsight.data.summary import TagCount, summarise
 from tagsight.errors import UnreadablePhotoError
 from tagsight.runtime.interrupts import check_stop
-from tagsight.runtime.progress import Report
+from tagsight.runtime.progress import Report, show_progress
 
 
 def run(

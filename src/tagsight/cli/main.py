@@ -55,18 +55,18 @@ def run_command(run: Callable[[], None], advice: str) -> None:
 
 
 def _end_stopped(error: StoppedError) -> NoReturn:
-    from tagsight.cli.console import warn
+    from tagsight.runtime.messages import print_message
 
     ignore_signals()  # one sentence is enough
-    warn(str(error))
+    print_message(str(error))
     sys.exit(128 + error.signal)
 
 
 def _fail(reason: str) -> NoReturn:
     """End with the reason; with the signal's sentence where one came, since it may be the cause of the failure."""
-    from tagsight.cli.console import warn
+    from tagsight.runtime.messages import print_message
 
     if STOP.asked is not None:
         _end_stopped(StoppedError(STOP.asked, STOP.advice))
-    warn(reason)
+    print_message(reason)
     sys.exit(1)

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from tagsight.cli.arguments import Backbone
-from tagsight.cli.console import warn
 from tagsight.index import open_index
+from tagsight.runtime.messages import print_message
 from tagsight.web.server import bracket, check_token, serve
 
 
@@ -26,4 +26,4 @@ def run(
     check_token(host, token)
     opened = open_index(index, backbone=backbone)
     address = f"http://{bracket(host)}:{port}/{'?token=...' if token else ''} (Ctrl-C ends it)"
-    serve(opened, host=host, port=port, token=token, on_listening=lambda: warn(address))
+    serve(opened, host=host, port=port, token=token, on_listening=lambda: print_message(address))

@@ -17,7 +17,7 @@ from tagsight.cli.arguments import (
     WordFile,
     Workers,
 )
-from tagsight.cli.console import list_problems, print_json, show_progress, show_text, warn
+from tagsight.cli.console import list_problems, print_json, show_text
 from tagsight.data.readers import open_collection
 from tagsight.data.summary import find_weaknesses
 from tagsight.engine.checkpoint import check_checkpoint_folder, checkpoint_folder, has_checkpoint, remove_checkpoint
@@ -26,6 +26,8 @@ from tagsight.model.start import STARTS
 from tagsight.predict.model_file import save_model
 from tagsight.runtime.interrupts import STOP
 from tagsight.runtime.memory import read_size
+from tagsight.runtime.messages import print_message
+from tagsight.runtime.progress import show_progress
 from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import check_output_file, is_model
 from tagsight.training.fit import FEWEST_TO_HOLD_OUT
@@ -127,7 +129,7 @@ def run(
     changes |= {name: value for name, value in fields.items() if value is not None}
     options = TrainOptions(**changes) if preset is None else TrainOptions.from_preset(preset, **changes)
     for weakness in find_weaknesses(opened, fewest_photos=FEWEST_TO_HOLD_OUT):
-        warn(f"warning: {weakness}")
+        print_message(f"warning: {weakness}")
     checkpoint = checkpoint_folder(output)
     check_output_file(output, "a tagsight model", is_model)
     check_checkpoint_folder(checkpoint)
@@ -166,6 +168,9 @@ def run(
 def _warn_about_checkpoint(checkpoint: Path, resume: bool) -> None:
     there = has_checkpoint(checkpoint)
     if there and not resume:
-        warn(f"begins anew, in place of the stopped training in {str(checkpoint)!r}; --resume would go on with it")
+        print_message(
+            f"starts from the beginning and replaces the checkpoint {str(checkpoint)!r} of a stopped training; "
+            "--resume continues that training"
+        )
     if resume and not there:
-        warn(f"there is no checkpoint {str(checkpoint)!r}: begins at the beginning")
+        print_message(f"there is no checkpoint {str(checkpoint)!r}: training starts from the beginning")

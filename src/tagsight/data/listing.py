@@ -1,6 +1,7 @@
-"""The photos that lie in a folder, whatever any list says."""
+"""The photos in folders, whether or not a collection lists them."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,34 @@ class Listing(NamedTuple):
 
     photos: tuple[Path, ...]
     problems: tuple[Problem, ...]
+
+
+class ChosenPhoto(NamedTuple):
+    """A photo that was given by its path, or is in a folder that was given."""
+
+    path: Path
+    folder: Path | None  # that was given; None if the photo itself was
+
+
+class Chosen(NamedTuple):
+    """Photos in the order given, and the folders and files that were left out."""
+
+    photos: tuple[ChosenPhoto, ...]
+    problems: tuple[Problem, ...]
+
+
+def choose_photos(paths: Iterable[Path]) -> Chosen:
+    """Every photo given or in a given folder."""
+    photos: list[ChosenPhoto] = []
+    problems: list[Problem] = []
+    for path in paths:
+        if not path.is_dir():
+            photos.append(ChosenPhoto(path, None))
+            continue
+        listing = list_photos(path)
+        problems += listing.problems
+        photos += [ChosenPhoto(photo, path) for photo in listing.photos]
+    return Chosen(tuple(photos), tuple(problems))
 
 
 def list_photos(root: Path) -> Listing:

@@ -46,6 +46,30 @@ def decode_photo(content: bytes, name: str, *, max_side: int = 500, max_pixels: 
     return _orient(name, _load(BytesIO(content), name, max_side, max_pixels), max_side)
 
 
+def convert_image(image: Image.Image | Array, *, max_side: int = 500) -> Photo:
+    """As `read_photo`, for an image or an array (H, W), (H, W, 3) or (H, W, 4) uint8 in memory.
+
+    Neither is turned upright by EXIF data, so that a label map of the photo has the shape of the array.
+    """
+    name = "the image in memory"
+    if isinstance(image, np.ndarray):
+        image = _from_array(image)
+    with _name_errors(name, MAX_PIXELS):
+        image.load()
+        return _orient(name, _Loaded(image, image.size, 1), max_side)
+
+
+def _from_array(pixels: Array) -> Image.Image:
+    if pixels.dtype != np.uint8:
+        raise InputError(f"the array of an image must be of type uint8, got {pixels.dtype}; convert it, 0 to 255")
+    if pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (3,), (4,)) or 0 in pixels.shape:
+        raise InputError(
+            f"the array of an image must have the shape (H, W), (H, W, 3) or (H, W, 4), got {pixels.shape}; "
+            "give several images as a list"
+        )
+    return Image.fromarray(np.ascontiguousarray(pixels))
+
+
 def read_size(path: str | os.PathLike[str]) -> tuple[int, int]:
     """(W, H) of the whole photo, upright, from its header; pixels are not decoded."""
     _check_file(path)

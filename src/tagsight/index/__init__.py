@@ -1,7 +1,8 @@
 """Photos annotated once, then found in milliseconds.
 
+    from tagsight.predict.model_file import load_model
     from tagsight.index import build_index, list_source, open_index
-    build_index(Path("my.model"), list_source(Path("photos")), Path("my.index"))
+    build_index(load_model(Path("my.model")), list_source(Path("photos")), Path("my.index"))
     index = open_index("my.index")
     for hit in index.find("furry brown horse", top=20):
         print(hit.score, index.path(hit.photo), hit.matches[0].region, hit.matches[0].box)

@@ -31,7 +31,7 @@ from tagsight.index.sources import FileStat, PhotoSource, stat_files
 from tagsight.model.validation import MAX_WORKERS, check_between
 from tagsight.predict.annotate import scale_boxes
 from tagsight.predict.levels import to_levels
-from tagsight.predict.model_file import load_model
+from tagsight.predict.model_file import encode_model
 from tagsight.predict.predictor import Prediction, predict_photos
 from tagsight.predict.region_labels import RegionLabels, choose_labels
 from tagsight.predict.trained_model import TrainedModel
@@ -58,16 +58,15 @@ class Built(NamedTuple):
 
 
 def build_index(
-    model: Path,
+    model: TrainedModel,
     source: PhotoSource,
     folder: Path,
     *,
     n_workers: int | None = None,
     map_fn: MapFunction | None = None,
     report: Report = no_progress,
-    backbone: Path | None = None,
 ) -> Built:
-    """Make `folder` the index of the photos of `source` as the model file sees them.
+    """Make `folder` the index of the photos of `source`, annotated by the model.
 
     Photos that are in the index already, with the same size and time and under the same model, are kept as they
     are. Readers see the index as it was until the last photo is done, and then the new one. A build that was
@@ -75,24 +74,21 @@ def build_index(
 
     What is damaged is made anew: photos of a part with a missing or damaged file are annotated again, and so are all
     where the manifest is damaged.
-
-    `backbone` is the present path of the model's ONNX network; see `load_model`.
     """
     check_folder(folder, KIND, _has_manifest)
     if n_workers is not None:
         check_between(n_workers, "the number of workers", 1, MAX_WORKERS)
-    trained = load_model(model, backbone=backbone)
-    content = read_bytes(model)
+    content = encode_model(model)
     claim_folder(folder, KIND, _has_manifest)
     busy = f"another process is building the index {str(folder)!r}; wait for it to finish"
     with hold_lock(folder / "build.lock", wait=False, busy=busy):
         digest = sha256(content).hexdigest()
-        draft, faults = keep_intact(folder, _begin(folder, trained, digest, source.root))
+        draft, faults = keep_intact(folder, _begin(folder, model, digest, source.root))
         faults = (*_list_damaged(folder), *faults)
         copy = model_file(folder, draft)
         if not copy.is_file() or hash_file(copy) != digest:
             write_atomically(copy, content)
-        return _Build(folder, trained, draft, n_workers, map_fn, report).run(source)._replace(repairs=faults)
+        return _Build(folder, model, draft, n_workers, map_fn, report).run(source)._replace(repairs=faults)
 
 
 class _Build:

@@ -31,7 +31,8 @@ from tagsight.model.state import ISOTROPIC, Appearance, Globals, Scales, Sparsit
 from tagsight.predict.model_checks import find_fault
 from tagsight.predict.predictor import Predictor
 from tagsight.predict.trained_model import ExampleCrop, TrainedModel, Training
-from tagsight.storage.tensor_file import TensorFile, read_tensors, save_tensors
+from tagsight.storage.files import write_atomically
+from tagsight.storage.tensor_file import TensorFile, encode_tensors, read_tensors
 from tagsight.types import Array
 
 SCHEMA = 11
@@ -42,8 +43,12 @@ REMEDY = "train again or take a backup"
 
 def save_model(model: TrainedModel, path: Path) -> None:
     """Write the model; `path` holds the old file or the new one at any time."""
-    header, tensors = _header(model), _tensors(model)
-    save_tensors(path, header, tensors)
+    write_atomically(path, encode_model(model))
+
+
+def encode_model(model: TrainedModel) -> bytes:
+    """The content of the model's file; equal models have equal content."""
+    return encode_tensors(_header(model), _tensors(model))
 
 
 def load_model(path: Path, *, backbone: Path | None = None) -> TrainedModel:

@@ -37,9 +37,14 @@ class TensorFile(NamedTuple):
 
 def save_tensors(path: Path, header: Header, tensors: Tensors) -> None:
     """Write the file; `path` holds the old content or the new one at any time."""
+    write_atomically(path, encode_tensors(header, tensors))
+
+
+def encode_tensors(header: Header, tensors: Tensors) -> bytes:
+    """The content of the file."""
     content = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     signed = {**header, "sha256": digest_tensors(header, content)}
-    write_atomically(path, save(content, {ENTRY: _write_json(signed)}))
+    return save(content, {ENTRY: _write_json(signed)})
 
 
 def read_tensors(path: Path) -> TensorFile:
