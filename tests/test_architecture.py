@@ -22,6 +22,7 @@ LAYERS = [
     {"predict"},
     {"pictures"},
     {"training", "index", "export"},
+    {"api"},
     {"web", "demo"},
     {"cli"},
     {"__init__"},

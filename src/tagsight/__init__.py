@@ -1,24 +1,55 @@
-"""Learn what each noun and adjective looks like from photos with tags alone."""
+"""Learn what each noun and adjective looks like from photos with tags alone.
+
+>>> import tagsight
+>>> model = tagsight.train("photos/")                       # doctest: +SKIP
+>>> for photo in model.annotate("new/"):                    # doctest: +SKIP
+...     print(photo.path, [one.name for one in photo.objects])
+"""
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tagsight.errors import InputError, TagsightError
+from tagsight.errors import InputError, LeftOutWarning, TagsightError, TagsightWarning, UnreadablePhotoError
 
 if TYPE_CHECKING:
+    from tagsight.api import AnnotatedPhoto, Index, Model, PredictedPhoto, Segmentation, load, open_index, train
     from tagsight.estimator import StackedIBP
+    from tagsight.training.options import TrainOptions
 
-__all__ = ["InputError", "StackedIBP", "TagsightError"]
+__all__ = [
+    "AnnotatedPhoto",
+    "Index",
+    "InputError",
+    "LeftOutWarning",
+    "Model",
+    "PredictedPhoto",
+    "Segmentation",
+    "StackedIBP",
+    "TagsightError",
+    "TagsightWarning",
+    "TrainOptions",
+    "UnreadablePhotoError",
+    "load",
+    "open_index",
+    "train",
+]
 
 # Nothing about a user's photos leaves the machine. onnxruntime sends events unless this is set before its import; its
 # own call to switch them off comes too late.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
+# Modules that take a second to import, and are imported when one of their names is first used.
+_MODULES = {"StackedIBP": "tagsight.estimator", "TrainOptions": "tagsight.training.options"}
+
 
 def __getattr__(name: str) -> Any:
-    """Import the estimator when it is asked for: scikit-learn takes most of a second, and few commands need it."""
-    if name == "StackedIBP":
-        from tagsight.estimator import StackedIBP
+    """Import what is public when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'tagsight' has no attribute {name!r}")
+    return getattr(import_module(_MODULES.get(name, "tagsight.api")), name)
 
-        return StackedIBP
-    raise AttributeError(f"module 'tagsight' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    """The public names, for completion."""
+    return [*globals(), *__all__]

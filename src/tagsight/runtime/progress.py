@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from html import escape
 from typing import Any
@@ -17,7 +17,7 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 
 @contextmanager
-def show_progress(shown: bool = True) -> Iterator[Report]:
+def show_progress(shown: bool = True) -> Generator[Report]:
     """Show the progress of each stage: a bar in a notebook and on a terminal, else lines on standard error.
 
     With `shown=False` nothing is shown.
@@ -36,7 +36,7 @@ def show_progress(shown: bool = True) -> Iterator[Report]:
 
 
 @contextmanager
-def _show_bars() -> Iterator[Report]:
+def _show_bars() -> Generator[Report]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -1,0 +1,544 @@
+"""The Python API: train or load a model, then annotate, describe, segment, export and index photos.
+
+>>> import tagsight
+>>> model = tagsight.train("photos/")                                   # doctest: +SKIP
+>>> for photo in model.annotate("new/"):                                # doctest: +SKIP
+...     print(photo.path, [(one.name, one.score) for one in photo.objects])
+>>> model.segment("a.jpg").overlay().save("outlined.png")               # doctest: +SKIP
+>>> model.index("photos/", "my.index").find("furry brown horse")        # doctest: +SKIP
+
+What goes wrong raises an exception of `tagsight.errors`, with the remedy. Photos that cannot be read stop nothing: each
+gives a `LeftOutWarning`.
+"""
+
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import dataclass, field, fields
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from PIL import Image
+
+from tagsight.data.collection import Collection, Problem
+from tagsight.data.listing import list_photos
+from tagsight.data.photo import Photo, convert_image, read_photo
+from tagsight.data.readers import open_collection
+from tagsight.data.summary import find_weaknesses
+from tagsight.engine.devices import check_engine, open_engine
+from tagsight.errors import InputError, LeftOutWarning, TagsightWarning, UnreadablePhotoError
+from tagsight.export import choose_format, write_export
+from tagsight.export.naming import find_root, name_photo
+from tagsight.export.output import Target
+from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, record_photo
+from tagsight.features.extractor import FeatureExtractor, open_extractor
+from tagsight.features.photo_features import PhotoFeatures, extract_pixels
+from tagsight.index import Index, build_index, list_source, open_index
+from tagsight.pictures.factor_page import inline_jpeg
+from tagsight.pictures.overlay import SIDE, encode_jpeg, paint_overlay
+from tagsight.pictures.palette import LARGEST, encode_palette
+from tagsight.predict.annotate import N_ATTRIBUTES, N_OBJECTS, Box, FoundObject, annotate_photo, describe_object
+from tagsight.predict.factors import Factor, list_factors
+from tagsight.predict.model_file import load_model, save_model
+from tagsight.predict.predictor import Prediction, predict_photos
+from tagsight.predict.segment import refine_objects, segment_objects
+from tagsight.predict.trained_model import TrainedModel
+from tagsight.runtime.interrupts import STOP, check_stop
+from tagsight.runtime.memory import read_size
+from tagsight.runtime.progress import Report, show_progress
+from tagsight.training.fit import FEWEST_TO_HOLD_OUT
+from tagsight.training.options import TrainOptions
+from tagsight.training.pipeline import CheckpointOptions
+from tagsight.training.pipeline import train as train_collection
+from tagsight.types import Array
+
+__all__ = ["AnnotatedPhoto", "Index", "Model", "PredictedPhoto", "Segmentation", "load", "open_index", "train"]
+
+PathInput = str | Path
+PhotoInput = PathInput | Image.Image | Array
+"""A photo: the path of a file, a PIL image, or an array (H, W), (H, W, 3) or (H, W, 4) uint8."""
+
+_PATH_TYPES = (str, os.PathLike)
+_PHOTO_TYPES = (*_PATH_TYPES, Image.Image, np.ndarray)
+THUMBNAIL = 320  # pixels of the longer side of a picture beside text, at most
+
+
+def train(
+    photos: PathInput | Collection,
+    *,
+    preset: str | None = None,
+    format: str | None = None,
+    split: str | None = None,
+    synonyms: PathInput | None = None,
+    words: PathInput | None = None,
+    images: PathInput | None = None,
+    checkpoint: PathInput | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    **options: Any,
+) -> "Model":
+    """Train a model on a folder of tagged photos.
+
+    Args:
+        photos: the folder of the photos, or its tags file, in any format that `tagsight inspect` knows; or a collection
+            that is open.
+        preset: train one of the paper's models: `ws-sibp` or `ws-mrf-sibp`.
+        format: the format of the collection; by default it is detected.
+        split: the split of a dataset that has several.
+        synonyms: a mapping of tags, CSV with the columns `from,to[,kind]` or JSON.
+        words: a list of nouns and adjectives, for formats that do not tell them apart.
+        images: the folder of the photos, if it is not in its usual place.
+        checkpoint: a folder for checkpoints; by default none are written.
+        resume: continue from the checkpoint of a training that was stopped.
+        progress: show progress bars.
+        **options: any field of `tagsight.TrainOptions`, such as `features="deep-small"`, `n_free=10` or `seed=1`;
+            `memory` may be a text such as `"2GB"`.
+
+    Warns of photos that were left out, and of tags that are on too few photos.
+
+    >>> model = tagsight.train("photos/", features="deep-small", seed=1)   # doctest: +SKIP
+    """
+    chosen = make_options(preset, **options)
+    if isinstance(photos, Collection):
+        collection = photos
+    else:
+        collection = open_collection(photos, format=format, split=split, synonyms=synonyms, words=words, images=images)
+    for weakness in find_weaknesses(collection, fewest_photos=FEWEST_TO_HOLD_OUT):
+        _warn(weakness)
+    keeping = None if checkpoint is None else CheckpointOptions(Path(checkpoint), resume, STOP)
+    with show_progress(progress) as report:
+        outcome = train_collection(collection, chosen, report, keeping)
+    problems = collection.problems + outcome.problems
+    _warn_left_out(problems)
+    return Model(outcome.model, problems=problems, seconds=outcome.seconds)
+
+
+def make_options(preset: str | None = None, **options: Any) -> TrainOptions:
+    """The options of a training; InputError for a name that is no option."""
+    known = [one.name for one in fields(TrainOptions)]
+    for name in options:
+        if name not in known:
+            raise InputError(f"training has no option {name!r}; choose from {', '.join(known)}")
+    if isinstance(options.get("memory"), str):
+        options["memory"] = read_size(options["memory"])
+    return TrainOptions(**options) if preset is None else TrainOptions.from_preset(preset, **options)
+
+
+def load(path: PathInput, *, backbone: PathInput | None = None) -> "Model":
+    """Load a model that `Model.save` or `tagsight train` wrote.
+
+    `backbone` is the present path of the ONNX network that the model was trained with, if that file was moved.
+
+    >>> model = tagsight.load("my.model")   # doctest: +SKIP
+    """
+    return Model(load_model(Path(path), backbone=None if backbone is None else Path(backbone)))
+
+
+@dataclass(frozen=True)
+class AnnotatedPhoto:
+    """The objects of a photo, each with its attributes; `error` if the photo could not be read."""
+
+    path: Path | None
+    """Path of the photo; None for an image or an array."""
+
+    objects: tuple[FoundObject, ...]
+    """The most probable objects, best first: `name`, `score`, `region`, `box` and `attributes`."""
+
+    error: str | None = None
+    """Why the photo could not be read; None if it was read."""
+
+    source: PhotoInput | None = field(default=None, repr=False, compare=False)
+    """The photo as it was given."""
+
+    def _repr_html_(self) -> str:
+        """The photo and a table of its objects, for notebooks."""
+        rows = [
+            f"<tr><td>{escape(one.name)}</td><td>{one.score:.2f}</td><td>"
+            + ", ".join(f"{escape(attribute.name)} {attribute.score:.2f}" for attribute in one.attributes)
+            + "</td></tr>"
+            for one in self.objects
+        ]
+        head = "<tr><th>object</th><th>score</th><th>attributes</th></tr>"
+        table = f"<table>{head}{''.join(rows)}</table>" if self.error is None else f"<p>{escape(self.error)}</p>"
+        name = "" if self.path is None else f"<figcaption>{escape(str(self.path))}</figcaption>"
+        return f"<figure>{self._draw()}{name}{table}</figure>"
+
+    def _draw(self) -> str:
+        if self.source is None or self.error is not None:
+            return ""
+        try:
+            pixels = _read(self.source, THUMBNAIL).pixels
+        except UnreadablePhotoError:
+            return ""  # the file was removed since
+        return f'<img src="{inline_jpeg(encode_jpeg(pixels))}">'
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """The outlines of the objects of a photo."""
+
+    labels: Array
+    """(H, W) uint8 label of every pixel of the photo: 0 is background, k the object `names[k]`."""
+
+    names: tuple[str, ...]
+    """Names of the labels: background, then the objects of the model."""
+
+    source: PhotoInput = field(repr=False, compare=False)
+    """The photo as it was given."""
+
+    def overlay(self, *, max_side: int = SIDE) -> Image.Image:
+        """The photo with its objects tinted and outlined, and a legend; its longer side is at most `max_side`.
+
+        >>> model.segment("a.jpg").overlay().save("outlined.png")   # doctest: +SKIP
+        """
+        return Image.fromarray(paint_overlay(_read(self.source, max_side).pixels, self.labels, self.names[1:]))
+
+    def encode_mask(self) -> bytes:
+        """The labels as a palette PNG in the colours of PASCAL VOC."""
+        return encode_palette(self.labels)
+
+    def _repr_png_(self) -> bytes:
+        """The overlay, for notebooks."""
+        stream = BytesIO()
+        self.overlay().save(stream, "PNG")
+        return stream.getvalue()
+
+
+class PredictedPhoto(NamedTuple):
+    """The regions of a photo, and what the model predicts for each."""
+
+    features: PhotoFeatures
+    prediction: Prediction
+
+
+class ExportSummary(NamedTuple):
+    """What an export wrote and left out."""
+
+    n_photos: int
+    n_objects: int
+    problems: tuple[Problem, ...]
+
+
+class Model:
+    """A trained model, as `tagsight.train` and `tagsight.load` return it.
+
+    Attributes:
+        trained: the record that is saved: vocabulary, predictor, example crops.
+        problems: photos that training left out; empty for a loaded model.
+        seconds: time of each stage of training; empty for a loaded model.
+    """
+
+    def __init__(
+        self, trained: TrainedModel, *, problems: tuple[Problem, ...] = (), seconds: dict[str, float] | None = None
+    ):
+        self.trained = trained
+        self.problems = problems
+        self.seconds = seconds or {}
+        self._extractor: FeatureExtractor | None = None  # opened at the first photo
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """The nouns that the model was trained on."""
+        return self.trained.vocabulary.objects
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The adjectives that the model was trained on."""
+        return self.trained.vocabulary.attributes
+
+    def save(self, path: PathInput) -> Self:
+        """Write the model to a file; `tagsight.load` reads it.
+
+        >>> tagsight.train("photos/").save("my.model")   # doctest: +SKIP
+        """
+        save_model(self.trained, Path(path))
+        return self
+
+    def annotate(
+        self,
+        photos: PhotoInput | Iterable[PhotoInput],
+        *,
+        objects: int = N_OBJECTS,
+        attributes: int = N_ATTRIBUTES,
+        threshold: float = 0.0,
+        progress: bool = True,
+    ) -> Iterator[AnnotatedPhoto]:
+        """Name the objects of photos, each with its attributes; one photo at a time, as they are iterated.
+
+        Args:
+            photos: a photo, a folder, or any iterable of both. A photo is a path, a PIL image, or an array
+                (H, W, 3) uint8.
+            objects: objects per photo, at most.
+            attributes: attributes per object, at most.
+            threshold: leave out objects and attributes that are less probable.
+            progress: show a progress bar if there is more than one photo.
+
+        A photo that cannot be read has an `error` and no objects, and is warned of.
+
+        >>> for photo in model.annotate(["a.jpg", "b.jpg"], attributes=3):   # doctest: +SKIP
+        ...     print(photo.path, [(one.name, one.score) for one in photo.objects])
+        """
+        sources, total = _iterate(photos)
+
+        def annotate(source: PhotoInput) -> tuple[FoundObject, ...]:
+            return annotate_photo(
+                self.trained, *self.predict(source), n_objects=objects, n_attributes=attributes, threshold=threshold
+            )
+
+        def run() -> Iterator[AnnotatedPhoto]:
+            with show_progress(progress and total != 1) as report:
+                for done, source in enumerate(sources):
+                    report("annotating photos", done, total)
+                    path = Path(source) if isinstance(source, _PATH_TYPES) else None
+                    try:
+                        photo = AnnotatedPhoto(path, annotate(source), source=source)
+                    except UnreadablePhotoError as error:
+                        _warn_left_out([Problem(Path(error.path), error.reason)])
+                        photo = AnnotatedPhoto(path, (), error.reason, source)
+                    yield photo
+                    report("annotating photos", done + 1, total)
+
+        return run()
+
+    def describe(
+        self,
+        photo: PhotoInput,
+        object: str,
+        *,
+        box: Box | None = None,
+        attributes: int = N_ATTRIBUTES,
+        threshold: float = 0.0,
+    ) -> FoundObject:
+        """Describe one object of a photo by its attributes.
+
+        Args:
+            photo: a path, a PIL image or an array.
+            object: the name of one of the model's objects.
+            box: x0, y0, x1, y1 of the part of the photo where the object is; by default the whole photo is searched.
+            attributes: attributes, at most.
+            threshold: leave out attributes that are less probable.
+
+        >>> [one.name for one in model.describe("a.jpg", "horse").attributes]   # doctest: +SKIP
+        """
+        return describe_object(
+            self.trained, *self.predict(photo), object, box=box, n_attributes=attributes, threshold=threshold
+        )
+
+    def segment(self, photo: PhotoInput, *, threshold: float = 0.0, refine: bool = False) -> Segmentation:
+        """Outline the objects of a photo.
+
+        Args:
+            photo: a path, a PIL image or an array.
+            threshold: label a region as background if its object is less probable.
+            refine: move outlines to the edges of the photo with a dense CRF.
+
+        >>> outline = model.segment("a.jpg")                                # doctest: +SKIP
+        >>> outline.names[outline.labels[100, 50]]                          # doctest: +SKIP
+        """
+        if len(self.objects) > LARGEST:
+            raise InputError(f"a mask holds {LARGEST} objects and the model has {len(self.objects)}")
+        read = _read(photo)
+        features, prediction = self._predict(read)
+        if refine:
+            labels = refine_objects(features, prediction, read.pixels, threshold=threshold)
+        else:
+            labels = segment_objects(features, prediction, threshold=threshold)
+        return Segmentation(labels, ("background", *self.objects), photo)
+
+    def predict(self, photo: PhotoInput) -> PredictedPhoto:
+        """The regions of a photo, and the probabilities of every object and attribute in each.
+
+        >>> features, prediction = model.predict("a.jpg")                   # doctest: +SKIP
+        >>> prediction.objects.shape                                        # doctest: +SKIP
+        """
+        return self._predict(_read(photo))
+
+    def export(
+        self,
+        photos: PathInput | Iterable[PathInput],
+        folder: PathInput,
+        *,
+        format: str,
+        threshold: float = 0.0,
+        attribute_threshold: float = ATTRIBUTE_THRESHOLD,
+        connected: bool = True,
+        progress: bool = True,
+    ) -> ExportSummary:
+        """Write the objects of photos, with outlines, scores and attributes, for other programs.
+
+        Args:
+            photos: a path of a photo or of a folder, or any iterable of both.
+            folder: folder for the files.
+            format: `coco`, `voc`, `labelstudio`, `cvat`, `labelme`, `yolo` or `xmp`.
+            threshold: label a region as background if its object is less probable.
+            attribute_threshold: leave out attributes that are less probable.
+            connected: an instance is a connected piece of an object; otherwise all pieces of one object.
+            progress: show the progress.
+
+        >>> model.export("new/", "out/", format="coco")                     # doctest: +SKIP
+        """
+        writer = choose_format(format)
+        given = [Path(photos)] if isinstance(photos, _PATH_TYPES) else [Path(photo) for photo in photos]
+        paths = [Path(path) for path in _iterate(given)[0] if isinstance(path, _PATH_TYPES)]
+        options = _ExportOptions(threshold, attribute_threshold, connected)
+        exporter = _Exporter(self, find_root(given), options)
+        with show_progress(progress) as report:
+            target = Target(self.trained.vocabulary, Path(folder))
+            for problem in write_export(exporter.record(paths, report), writer, target, paths):
+                exporter.leave_out(problem)
+        found = exporter.n_objects
+        return ExportSummary(len(found), sum(found.values()), tuple(exporter.problems))
+
+    def index(
+        self,
+        photos: PathInput,
+        folder: PathInput,
+        *,
+        format: str | None = None,
+        split: str | None = None,
+        images: PathInput | None = None,
+        engine: str = "local",
+        address: str | None = None,
+        n_workers: int | None = None,
+        progress: bool = True,
+    ) -> Index:
+        """Annotate every photo once, so that they can be searched; later calls annotate new and changed photos only.
+
+        Args:
+            photos: the folder of the photos, tagged or not.
+            folder: the folder of the index.
+            format: the format of the collection; by default it is detected.
+            split: the split of a dataset that has several.
+            images: the folder of the photos, if it is not in its usual place.
+            engine: `local`, or `ray` to work on a cluster.
+            address: the address of the Ray cluster; by default one is started on this machine.
+            n_workers: processes; by default one per processor.
+            progress: show a progress bar.
+
+        >>> index = model.index("photos/", "my.index")                      # doctest: +SKIP
+        >>> [hit.path for hit in index.find("furry brown horse", top=20)]   # doctest: +SKIP
+        """
+        place = None if images is None else Path(images)
+        source = list_source(Path(photos), format=format, split=split, images=place)
+        check_engine(engine, "cpu")
+        with open_engine(engine, address) as map_fn, show_progress(progress) as report:
+            built = build_index(self.trained, source, Path(folder), n_workers=n_workers, map_fn=map_fn, report=report)
+        for repair in built.repairs:
+            _warn(repair)
+        _warn_left_out(built.problems)
+        return open_index(folder)
+
+    def list_factors(self) -> list[Factor]:
+        """Every factor, tagged or discovered: how often it occurs, and with which others.
+
+        >>> [(factor.name, factor.share) for factor in model.list_factors()]   # doctest: +SKIP
+        """
+        return list_factors(self.trained)
+
+    def __repr__(self) -> str:
+        training = self.trained.training
+        return (
+            f"<tagsight.Model: {len(self.objects)} objects, {len(self.attributes)} attributes, "
+            f"trained on {training.n_photos} photos>"
+        )
+
+    def _repr_html_(self) -> str:
+        """The vocabulary of the model, for notebooks."""
+        rows = "".join(
+            f"<tr><th>{kind}</th><td>{escape(', '.join(names))}</td></tr>"
+            for kind, names in (("objects", self.objects), ("attributes", self.attributes))
+        )
+        return f"<table>{rows}<tr><th>photos</th><td>{self.trained.training.n_photos}</td></tr></table>"
+
+    def _predict(self, photo: Photo) -> PredictedPhoto:
+        check_stop()
+        if self._extractor is None:
+            self._extractor = open_extractor(self.trained.extractor_config)
+        features = extract_pixels(photo, self._extractor, n_regions=self.trained.n_regions)
+        return PredictedPhoto(features, predict_photos(self.trained.predictor, [features])[0])
+
+
+class _ExportOptions(NamedTuple):
+    threshold: float
+    attribute_threshold: float
+    connected: bool
+
+
+class _Exporter:
+    """The photos of one export as they are predicted, and those that were left out."""
+
+    def __init__(self, model: Model, root: Path, options: _ExportOptions):
+        self._model = model
+        self._root = root
+        self._options = options
+        self.n_objects: dict[str, int] = {}  # of each photo, by name
+        self.problems: list[Problem] = []
+
+    def record(self, paths: Iterable[Path], report: Report) -> Iterator[ExportedPhoto]:
+        """The objects of each photo, once per photo."""
+        for path in paths:
+            try:
+                name = name_photo(path, self._root)
+                photo = None if name in self.n_objects else self._record(path, name)
+            except UnreadablePhotoError as error:
+                self.leave_out(Problem(path, error.reason))
+            except InputError as error:
+                self.leave_out(Problem(path, str(error)))
+            else:
+                if photo is not None:
+                    self.n_objects[name] = len(photo.instances)
+                    yield photo
+                    report("exporting photos", len(self.n_objects), 0)
+
+    def leave_out(self, problem: Problem) -> None:
+        """Record what was left out, and warn of it."""
+        self.problems.append(problem)
+        _warn_left_out([problem])
+
+    def _record(self, path: Path, name: str) -> ExportedPhoto:
+        features, prediction = self._model.predict(path)
+        return record_photo(self._model.trained, features, prediction, path=path, name=name, **self._options._asdict())
+
+
+def _read(photo: PhotoInput, max_side: int = 500) -> Photo:
+    if isinstance(photo, _PATH_TYPES):
+        return read_photo(photo, max_side=max_side)
+    return convert_image(photo, max_side=max_side)
+
+
+def _iterate(photos: PhotoInput | Iterable[PhotoInput]) -> tuple[Iterator[PhotoInput], int]:
+    """The photos, and those in folders, one at a time; and their number (0: unknown)."""
+    given = [photos] if isinstance(photos, _PHOTO_TYPES) else photos
+    expanded = (one for photo in given for one in _expand(photo))
+    if not isinstance(given, Sized):
+        return expanded, 0
+    listed = list(expanded)
+    return iter(listed), len(listed)
+
+
+def _expand(photo: PhotoInput) -> Iterable[PhotoInput]:
+    """The photo itself, or the photos in the folder."""
+    if not isinstance(photo, _PHOTO_TYPES):
+        raise InputError(f"a photo must be a path, a PIL image or an array, got {type(photo).__name__}")
+    if not isinstance(photo, _PATH_TYPES) or not Path(photo).is_dir():
+        return [photo]
+    listing = list_photos(Path(photo))
+    _warn_left_out(listing.problems)
+    return listing.photos
+
+
+def _warn_left_out(problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        _warn(f"left out {str(problem.path)!r}: {problem.reason}", LeftOutWarning)
+
+
+def _warn(text: str, category: type[TagsightWarning] = TagsightWarning) -> None:
+    """Warn at the line of the program that called this package."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "tagsight":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
