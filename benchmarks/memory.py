@@ -120,7 +120,7 @@ def measure(n_photos: int, budget: int | None, sweeps: int, readers: bool, folde
         checkpoint=checkpoint,
     )
     total = sha256()
-    learned, classifiers = fitted.predictor.learned, fitted.predictor.classifiers
+    learned, classifiers = fitted.predictor.parts.learned, fitted.predictor.parts.classifiers
     for array in (*learned.summary, *learned.state.appearance, learned.state.affinity):
         total.update(np.asarray(array).tobytes())
     if classifiers:

@@ -67,15 +67,15 @@ class StackedIBPMethod:
     def describe_boxes(self, photo: PhotoFeatures, boxes: Array) -> Floats:
         """(B, K_a): what the reader or the objects say of a box; else the mean of its regions."""
         shares, predictor = weigh_boxes(photo, boxes), self._predictor
-        if classifiers := predictor.classifiers:
-            X = embed(photo.features, predictor.views, predictor.projection)
-            scores = score_regions(Regions([photo], predictor.views, X), classifiers)
+        if classifiers := predictor.parts.classifiers:
+            X = embed(photo.features, predictor.embedding)
+            scores = score_regions(Regions([photo], predictor.embedding.views, X), classifiers)
             return attribute_reader.describe_parts(classifiers.attributes, X, scores.shares, shares)
-        if attributes := predictor.object_attributes:
+        if attributes := predictor.parts.object_attributes:
             stacked, seen = infer_regions(predictor, [photo])
-            appearance = seen.appearance[: predictor.learned.settings.factors.objects]
+            appearance = seen.appearance[: predictor.parts.learned.settings.factors.objects]
             described = describe_parts(
-                attributes, predictor.attribute_calibration, appearance, stacked.X, seen.log_odds, shares
+                attributes, predictor.calibration.attributes, appearance, stacked.X, seen.log_odds, shares
             )
             return _odds(described)
         (posterior,) = predict_photos(predictor, [photo])

@@ -92,7 +92,7 @@ def test_what_an_ablation_changes_is_changed(whole: StackedIBPMethod, worlds: tu
     for entry in ABLATIONS.values():
         fitted = StackedIBPMethod(**{**entry.parameters, "n_free": 2}).fit(learn.photos[few], tags)._predictor
         for name, value in entry.parameters.get("weights", {}).items():
-            assert fitted.classifiers is not None
-            assert getattr(fitted.classifiers.weights, name) == value != getattr(ClassifierWeights(), name)
-        frozen = np.array_equal(fitted.learned.state.affinity, correlate_tags(np.hstack(tags), 2))
+            assert fitted.parts.classifiers is not None
+            assert getattr(fitted.parts.classifiers.weights, name) == value != getattr(ClassifierWeights(), name)
+        frozen = np.array_equal(fitted.parts.learned.state.affinity, correlate_tags(np.hstack(tags), 2))
         assert frozen == (not entry.parameters.get("learn_affinity", True))

@@ -123,15 +123,15 @@ def test_other_regions_take_the_prior_into_their_log_odds() -> None:
 
 
 def test_predictions_match_a_computation_by_hand(fitted: Predictor, world: World) -> None:
-    assert fitted.photo_prior is not None
-    assert fitted.object_calibration.photo_slope > 0
+    assert fitted.parts.photo_prior is not None
+    assert fitted.calibration.objects.photo_slope > 0
     photos = world.photos[:6]
     stacked, seen = infer_regions(fitted, photos)
     for i, posterior in enumerate(predict_photos(fitted, photos)):
         mine = seen.log_odds[stacked.groups == i].astype(np.float64)
-        whole = fitted.photo_prior.score(photos[i : i + 1])[0]
+        whole = fitted.parts.photo_prior.score(photos[i : i + 1])[0]
         assert_allclose(
-            posterior.photo, fitted.object_calibration.apply(mine[:, :OBJECTS].max(axis=0), whole), rtol=1e-5
+            posterior.photo, fitted.calibration.objects.apply(mine[:, :OBJECTS].max(axis=0), whole), rtol=1e-5
         )
         log_prior = 10.0 * np.log(posterior.photo / posterior.photo.max())
         adjusted = apply_photo_prior(mine, OBJECTS, np.tile(log_prior, (len(mine), 1)), exclusive=True)
@@ -139,9 +139,11 @@ def test_predictions_match_a_computation_by_hand(fitted: Predictor, world: World
 
 
 def test_strength_zero_leaves_regions_unchanged(fitted: Predictor, world: World) -> None:
-    assert fitted.photo_prior is not None
-    unweighted = fitted._replace(photo_prior=fitted.photo_prior._replace(strength=0.0))
-    without = fitted._replace(photo_prior=None)
+    assert fitted.parts.photo_prior is not None
+    unweighted = fitted._replace(
+        parts=fitted.parts._replace(photo_prior=fitted.parts.photo_prior._replace(strength=0.0))
+    )
+    without = fitted._replace(parts=fitted.parts._replace(photo_prior=None))
     for a, b in zip(
         predict_photos(unweighted, world.photos[:4]), predict_photos(without, world.photos[:4]), strict=True
     ):

@@ -64,8 +64,8 @@ def test_a_driver_killed_and_one_stopped_go_on_to_the_same_model(trained: Traine
     assert broken.read_bytes() == (tmp_path / "whole").read_bytes()
     ours, theirs = load_model(broken), load_model(trained.model)
     assert ours.training.bound == pytest.approx(theirs.training.bound, rel=1e-9)
-    assert ours.predictor.learned.state.appearance.mean == pytest.approx(
-        theirs.predictor.learned.state.appearance.mean, abs=1e-6
+    assert ours.predictor.parts.learned.state.appearance.mean == pytest.approx(
+        theirs.predictor.parts.learned.state.appearance.mean, abs=1e-6
     )
 
 

@@ -23,7 +23,7 @@ from tagsight.features.views import Views
 from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.model.planted import draw_appearance, draw_planted
 from tagsight.predict.model_file import load_model, save_model
-from tagsight.predict.predictor import Predictor
+from tagsight.predict.predictor import Calibrations, Embedding, FittedParts, Predictor
 from tagsight.predict.trained_model import ExampleCrop, TrainedModel, Training
 from tagsight.storage.tensor_file import read_tensors, save_tensors
 
@@ -52,24 +52,27 @@ def make_model(noise: str = "isotropic", **choices: Any) -> TrainedModel:
         ExtractorConfig("deep", None, "0f" * 32, 8),
         40,
         Predictor(
-            Views(np.array([5, 8]), np.array([0.7, 1.0]), np.array([0.5, 2.0]), 0.25),
-            Projection(basis, np.zeros(6, np.float32)),
-            fitted._learned,
-            None,
-            None,
-            RegionClassifiers(
-                _reader(8, 2, 0),
-                _reader(6, 3, 1),
-                AttributeClassifier(
-                    _reader(6, 1, 2), *np.array([[[0.5], [1.0], [-1.0]], [[0.2], [0.4], [0.6]]], np.float32)
-                ),
-                np.arange(24, dtype=np.float32).reshape(3, 8),
-                ClassifierWeights(attribute_likelihood=0.3),
-                0.6,
-                -1.5,
+            Embedding(
+                Views(np.array([5, 8]), np.array([0.7, 1.0]), np.array([0.5, 2.0]), 0.25),
+                Projection(basis, np.zeros(6, np.float32)),
             ),
-            Calibration(0.5, -1.0, 0.02, 0.3),
-            Calibration(1.0, 0.0, None),
+            FittedParts(
+                fitted._learned,
+                None,
+                None,
+                RegionClassifiers(
+                    _reader(8, 2, 0),
+                    _reader(6, 3, 1),
+                    AttributeClassifier(
+                        _reader(6, 1, 2), *np.array([[[0.5], [1.0], [-1.0]], [[0.2], [0.4], [0.6]]], np.float32)
+                    ),
+                    np.arange(24, dtype=np.float32).reshape(3, 8),
+                    ClassifierWeights(attribute_likelihood=0.3),
+                    0.6,
+                    -1.5,
+                ),
+            ),
+            Calibrations(Calibration(0.5, -1.0, 0.02, 0.3), Calibration(1.0, 0.0, None)),
         ),
         ((ExampleCrop(3.5, b"abc"), ExampleCrop(2.0, b"de")), (), (ExampleCrop(1.0, b"f"),), (), ()),
         Training(20, 0, tuple(fitted.bound_), "0.1.0"),
@@ -97,20 +100,21 @@ def assert_same(a: object, b: object) -> None:
 
 def test_a_model_comes_back_as_it_was(model: TrainedModel, path: Path) -> None:
     again = load_model(path)
-    learned = model.predictor.learned
+    learned = model.predictor.parts.learned
     sparsity = learned.state.sparsity._replace(bound=0.0)  # only training needs its share of the bound
     learned = learned._replace(state=learned.state._replace(sparsity=sparsity))
-    assert_same(again, model._replace(predictor=model.predictor._replace(learned=learned)))
+    parts = model.predictor.parts._replace(learned=learned)
+    assert_same(again, model._replace(predictor=model.predictor._replace(parts=parts)))
     assert again.factor_names == ("dog", "кот", "furry", "free-1", "free-2")
 
 
 def test_a_full_noise_covariance_comes_back_as_it_was(tmp_path: Path) -> None:
     model = make_model("full")
     save_model(model, tmp_path / "a.model")
-    learned = load_model(tmp_path / "a.model").predictor.learned
+    learned = load_model(tmp_path / "a.model").predictor.parts.learned
     assert learned.settings.noise == "full"
-    assert_same(learned.state.inverse_shape, model.predictor.learned.state.inverse_shape)
-    assert_same(learned.summary, model.predictor.learned.summary)
+    assert_same(learned.state.inverse_shape, model.predictor.parts.learned.state.inverse_shape)
+    assert_same(learned.summary, model.predictor.parts.learned.summary)
     header, tensors, _ = read_tensors(tmp_path / "a.model")
     assert header is not None
     for name in ("inverse_shape", "summary.square"):
@@ -130,8 +134,8 @@ def test_a_full_noise_covariance_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_exclusive_factors_and_shrinkage_come_back_as_they_were(tmp_path: Path) -> None:
     model = make_model(exclusive=True, shrinkage=2.5, attribute_shrinkage=20.0)
     save_model(model, tmp_path / "a.model")
-    settings = load_model(tmp_path / "a.model").predictor.learned.settings
-    assert settings == model.predictor.learned.settings
+    settings = load_model(tmp_path / "a.model").predictor.parts.learned.settings
+    assert settings == model.predictor.parts.learned.settings
     assert (settings.exclusive, settings.shrinkage, settings.attribute_shrinkage) == (True, 2.5, 20.0)
 
 
@@ -139,12 +143,12 @@ def test_attributes_of_objects_come_back_as_they_were(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     attributes = ObjectAttributes(rng.uniform(0.1, 0.9, (2, 1)), rng.normal(size=(1, 6)), rng.normal(size=(1, 6)))
     model = make_model()
-    predictor = model.predictor._replace(classifiers=None, object_attributes=attributes)
-    model = model._replace(predictor=predictor)
+    parts = model.predictor.parts._replace(classifiers=None, object_attributes=attributes)
+    model = model._replace(predictor=model.predictor._replace(parts=parts))
     save_model(model, tmp_path / "a.model")
     again = load_model(tmp_path / "a.model")
-    assert again.predictor.object_attributes is not None
-    assert_same(again.predictor.object_attributes, attributes)
+    assert again.predictor.parts.object_attributes is not None
+    assert_same(again.predictor.parts.object_attributes, attributes)
     save_model(again, tmp_path / "b.model")
     assert (tmp_path / "b.model").read_bytes() == (tmp_path / "a.model").read_bytes()
     header, tensors, _ = read_tensors(tmp_path / "a.model")
@@ -166,11 +170,11 @@ def test_attributes_of_objects_come_back_as_they_were(tmp_path: Path) -> None:
 def test_a_photo_prior_comes_back_as_it_was(tmp_path: Path) -> None:
     prior = PhotoPrior(*_reader(8, 2, 0), 30.0)
     model = make_model()
-    predictor = model.predictor._replace(classifiers=None, photo_prior=prior)
-    save_model(model._replace(predictor=predictor), tmp_path / "a.model")
+    parts = model.predictor.parts._replace(classifiers=None, photo_prior=prior)
+    save_model(model._replace(predictor=model.predictor._replace(parts=parts)), tmp_path / "a.model")
     again = load_model(tmp_path / "a.model")
-    assert again.predictor.photo_prior is not None
-    assert_same(again.predictor.photo_prior, prior)
+    assert again.predictor.parts.photo_prior is not None
+    assert_same(again.predictor.parts.photo_prior, prior)
     header, tensors, _ = read_tensors(tmp_path / "a.model")
     assert header is not None
     for value in (-1.0, "30", float("nan")):

@@ -12,10 +12,10 @@ from tagsight.data.vocabulary import Tags
 from tagsight.errors import InputError
 from tagsight.model.object_attributes import learn_probability
 from tagsight.predict.object_attributes import AS_MODELLED, complete_counts, describe_objects, describe_parts
-from tagsight.predict.predictor import Predictor, infer_regions, predict_photos
+from tagsight.predict.predictor import Calibrations, Predictor, infer_regions, predict_photos
 from tagsight.training import fit as fitting
 from tagsight.training.batches import ALIGN
-from tagsight.training.fit import FittedParts, fit_photos
+from tagsight.training.fit import FitResult, fit_photos
 from tagsight.training.options import TrainOptions
 from tagsight_bench.evaluation.given_location import score_given_location
 from tagsight_bench.evaluation.given_name import score_given_name
@@ -33,26 +33,26 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def parts(world: World) -> FittedParts:
+def parts(world: World) -> FitResult:
     return fit_photos(world.photos, world.tags, OPTIONS)
 
 
 @pytest.fixture(scope="module")
-def fitted(parts: FittedParts) -> Predictor:
+def fitted(parts: FitResult) -> Predictor:
     return parts.predictor
 
 
 def test_regions_have_no_attributes_of_their_own(fitted: Predictor, world: World) -> None:
-    assert not fitted.learned.summary.count[OBJECTS : OBJECTS + ATTRIBUTES].any()
-    assert fitted.object_attributes is not None
-    assert_array_equal(fitted.object_attributes.probability, learn_probability(*world.tags))
+    assert not fitted.parts.learned.summary.count[OBJECTS : OBJECTS + ATTRIBUTES].any()
+    assert fitted.parts.object_attributes is not None
+    assert_array_equal(fitted.parts.object_attributes.probability, learn_probability(*world.tags))
 
 
-def test_answers_put_together_by_hand(fitted: Predictor, world: World) -> None:
-    attributes = fitted.object_attributes
+def test_predictions_match_a_computation_by_hand(fitted: Predictor, world: World) -> None:
+    attributes = fitted.parts.object_attributes
     assert attributes is not None
-    fitted = fitted._replace(attribute_calibration=Calibration(0.7, -0.2, None, 0.4))
-    phi = fitted.learned.state.appearance.mean[:OBJECTS]
+    fitted = fitted._replace(calibration=Calibrations(attributes=Calibration(0.7, -0.2, None, 0.4)))
+    phi = fitted.parts.learned.state.appearance.mean[:OBJECTS]
     for photo, posterior in zip(world.photos[:3], predict_photos(fitted, world.photos[:3]), strict=True):
         stacked, seen = infer_regions(fitted, [photo])
         assert np.isneginf(seen.log_odds[:, OBJECTS : OBJECTS + ATTRIBUTES]).all()
@@ -64,8 +64,8 @@ def test_answers_put_together_by_hand(fitted: Predictor, world: World) -> None:
             theta = attributes.probability[o]
             length = np.sum(attributes.effect * attributes.weights, axis=1)
             evidence = attributes.weights @ deviation - (0.5 - theta) * length
-            odds = fitted.attribute_calibration.slope * evidence + fitted.attribute_calibration.offset
-            expected = expit(odds + fitted.attribute_calibration.photo_slope * np.log(theta / (1 - theta)))
+            odds = fitted.calibration.attributes.slope * evidence + fitted.calibration.attributes.offset
+            expected = expit(odds + fitted.calibration.attributes.photo_slope * np.log(theta / (1 - theta)))
             assert_allclose(posterior.attributes_by_object[o], expected, rtol=1e-3)
         assert_allclose(posterior.attributes, share @ posterior.attributes_by_object, rtol=1e-4, atol=1e-6)
     allowed = Tags(np.ones((1, OBJECTS), np.uint8), np.array([[1, 0, 1, 1, 1]], np.uint8))
@@ -76,16 +76,16 @@ def test_answers_put_together_by_hand(fitted: Predictor, world: World) -> None:
 
 
 def test_a_part_that_is_one_object_is_described_as_that_object(fitted: Predictor, world: World) -> None:
-    attributes = fitted.object_attributes
+    attributes = fitted.parts.object_attributes
     assert attributes is not None
     stacked, seen = infer_regions(fitted, world.photos[:1])
     phi = seen.appearance[:OBJECTS]
     share = seen.assign[:, :OBJECTS].astype(np.float64)
     o = int(share.sum(axis=0).argmax())
-    described = describe_objects(attributes, fitted.attribute_calibration, phi, stacked.X, seen.log_odds)
+    described = describe_objects(attributes, fitted.calibration.attributes, phi, stacked.X, seen.log_odds)
     mine = np.where(share[:, o] > 0.5, 1.0, 0.0)
     parts = np.stack([mine, np.ones(len(mine))])
-    found = describe_parts(attributes, fitted.attribute_calibration, phi, stacked.X, seen.log_odds, parts)
+    found = describe_parts(attributes, fitted.calibration.attributes, phi, stacked.X, seen.log_odds, parts)
     assert_allclose(found[0], described.attributes_by_object[o], rtol=0.02)
     assert ((found > 0) & (found < 1)).all()
 
@@ -98,19 +98,19 @@ def test_planted_attributes_are_found_by_name_and_by_place(world: World) -> None
     assert score_given_location(method, judge.photos, judge.instances).mean_ap > 0.95
 
 
-def test_a_budget_of_memory_changes_nothing(parts: FittedParts, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_of_memory_changes_nothing(parts: FitResult, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "plan_length", lambda *_: ALIGN)
     spilled = fit_photos(world.photos, world.tags, replace(OPTIONS, memory=10**12))
     fitted, stored = parts.predictor, spilled.predictor
-    assert fitted.object_attributes is not None
-    assert stored.object_attributes is not None
-    for a, b in zip(fitted.object_attributes, stored.object_attributes, strict=True):
+    assert fitted.parts.object_attributes is not None
+    assert stored.parts.object_attributes is not None
+    for a, b in zip(fitted.parts.object_attributes, stored.parts.object_attributes, strict=True):
         assert_array_equal(a, b)
-    assert stored.attribute_calibration == fitted.attribute_calibration
+    assert stored.calibration.attributes == fitted.calibration.attributes
     assert spilled.top_regions == parts.top_regions
 
 
-def test_examples_of_attributes_are_regions_of_photos_tagged_with_them(parts: FittedParts, world: World) -> None:
+def test_examples_of_attributes_are_regions_of_photos_tagged_with_them(parts: FitResult, world: World) -> None:
     for a in range(ATTRIBUTES):
         top_regions = parts.top_regions[OBJECTS + a]
         assert top_regions
@@ -120,9 +120,9 @@ def test_examples_of_attributes_are_regions_of_photos_tagged_with_them(parts: Fi
 
 
 def test_counts_hold_attributes_with_their_objects(fitted: Predictor) -> None:
-    assert fitted.object_attributes is not None
-    count, pair = complete_counts(fitted.object_attributes, fitted.learned)
-    theta, objects = fitted.object_attributes.probability, fitted.learned.summary.count[:OBJECTS]
+    assert fitted.parts.object_attributes is not None
+    count, pair = complete_counts(fitted.parts.object_attributes, fitted.parts.learned)
+    theta, objects = fitted.parts.object_attributes.probability, fitted.parts.learned.summary.count[:OBJECTS]
     assert_allclose(count[OBJECTS : OBJECTS + ATTRIBUTES], objects @ theta)
     assert_allclose(pair, pair.T)
     assert_allclose(np.diag(pair)[: OBJECTS + ATTRIBUTES], count[: OBJECTS + ATTRIBUTES])
@@ -133,7 +133,7 @@ def test_counts_hold_attributes_with_their_objects(fitted: Predictor) -> None:
 
 def test_too_few_photos_to_calibrate_on_leave_the_models_own_odds() -> None:
     few = draw_world(20, seed=2)
-    assert fit_photos(few.photos, few.tags, OPTIONS).predictor.attribute_calibration == AS_MODELLED
+    assert fit_photos(few.photos, few.tags, OPTIONS).predictor.calibration.attributes == AS_MODELLED
 
 
 def test_photos_without_objects_or_attributes_are_learned_from(world: World) -> None:
@@ -163,6 +163,6 @@ def test_beside_region_classifiers_they_are_refused(world: World) -> None:
 
 
 def test_calibration_is_of_evidence_and_prior(fitted: Predictor) -> None:
-    assert isinstance(fitted.attribute_calibration, Calibration)
-    assert fitted.attribute_calibration.error is not None
-    assert fitted.attribute_calibration.error < 0.1
+    assert isinstance(fitted.calibration.attributes, Calibration)
+    assert fitted.calibration.attributes.error is not None
+    assert fitted.calibration.attributes.error < 0.1

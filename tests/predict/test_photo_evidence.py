@@ -52,19 +52,24 @@ def fitted(world: World) -> Predictor:
     return fit(world, 2.0)
 
 
+def calibrate(fitted: Predictor, objects: Calibration) -> Predictor:
+    """The predictor with another calibration of objects."""
+    return fitted._replace(calibration=fitted.calibration._replace(objects=objects))
+
+
 def infer(fitted: Predictor, photo: PhotoFeatures) -> Array:
     """(R, K) log-odds of one photo, all factors allowed."""
-    stacked = stack_regions([photo], fitted.views, fitted.projection)
-    anything = np.ones((1, fitted.learned.settings.factors.total), np.uint8)
-    return infer_photos(fitted.learned, NewPhotos(*stacked, anything)).log_odds
+    stacked = stack_regions([photo], fitted.embedding)
+    anything = np.ones((1, fitted.parts.learned.settings.factors.total), np.uint8)
+    return infer_photos(fitted.parts.learned, NewPhotos(*stacked, anything)).log_odds
 
 
 def test_a_photo_is_asked_for_the_clearest_region_and_the_company(world: World, fitted: Predictor) -> None:
     scale = Calibration(0.1, -1.0, None, 0.3)
-    factors = fitted.learned.settings.factors
-    M = fitted.learned.state.affinity[: factors.objects, factors.objects : factors.tagged]
+    factors = fitted.parts.learned.settings.factors
+    M = fitted.parts.learned.state.affinity[: factors.objects, factors.objects : factors.tagged]
     for photo, posterior in zip(
-        world.photos[:5], predict_photos(fitted._replace(object_calibration=scale), world.photos[:5]), strict=True
+        world.photos[:5], predict_photos(calibrate(fitted, scale), world.photos[:5]), strict=True
     ):
         objects, attributes = np.hsplit(infer(fitted, photo)[:, : factors.tagged], [factors.objects])
         for o in range(factors.objects):
@@ -74,16 +79,16 @@ def test_a_photo_is_asked_for_the_clearest_region_and_the_company(world: World, 
             )
             attribute_support = said / np.abs(M[o]).sum()
             assert posterior.photo[o] == pytest.approx(scale.apply(objects[:, o].max(), attribute_support), rel=1e-4)
-            like = fitted.attribute_calibration.apply(attributes[np.argmax(objects[:, o])])
+            like = fitted.calibration.attributes.apply(attributes[np.argmax(objects[:, o])])
             assert_allclose(posterior.attributes_by_object[o], like, rtol=1e-4)
 
 
 def test_what_is_barred_is_neither_there_nor_company(world: World, fitted: Predictor) -> None:
-    fitted = fitted._replace(object_calibration=Calibration(0.1, -1.0, None, 0.3))
+    fitted = calibrate(fitted, Calibration(0.1, -1.0, None, 0.3))
     n_objects, n_attributes = (part.shape[1] for part in world.tags)
     allowed = Tags(np.ones((3, n_objects), np.uint8), np.zeros((3, n_attributes), np.uint8))
     allowed.objects[:, 0] = 0
-    alone = fitted._replace(object_calibration=Calibration(0.1, -1.0, None))
+    alone = calibrate(fitted, Calibration(0.1, -1.0, None))
     answers = (predict_photos(model, world.photos[:3], allowed) for model in (fitted, alone))
     for with_company, without in zip(*answers, strict=True):
         assert with_company.photo[0] == 0
@@ -93,10 +98,10 @@ def test_what_is_barred_is_neither_there_nor_company(world: World, fitted: Predi
 
 def test_without_the_field_there_is_no_company(world: World) -> None:
     alone = fit(world, 0.0)
-    assert alone.learned.state.affinity.any()  # counted, and not read
-    assert alone.object_calibration.photo_slope == 0.0
-    odds = np.random.default_rng(0).normal(size=(6, alone.learned.settings.factors.total))
-    assert not collect_photo_evidence(odds, np.array([0, 0, 0, 1, 1, 1]), alone.learned).attribute_support.any()
+    assert alone.parts.learned.state.affinity.any()  # counted, and not read
+    assert alone.calibration.objects.photo_slope == 0.0
+    odds = np.random.default_rng(0).normal(size=(6, alone.parts.learned.settings.factors.total))
+    assert not collect_photo_evidence(odds, np.array([0, 0, 0, 1, 1, 1]), alone.parts.learned).attribute_support.any()
 
 
 def test_company_tells_objects_whose_attributes_go_with_them() -> None:
@@ -116,7 +121,7 @@ def test_company_tells_objects_whose_attributes_go_with_them() -> None:
     photos = [blur(photo) for photo in drawn.photos]
     tags = Tags(drawn.tags.objects[learn], drawn.tags.attributes[learn])
     found = fit(drawn._replace(photos=[photos[i] for i in learn], tags=tags), 2.0)
-    assert found.object_calibration.photo_slope > 0.01
+    assert found.calibration.objects.photo_slope > 0.01
     new, truth = [photos[i] for i in judge], drawn.tags.objects[judge]
     right = [
         mean_defined(
@@ -124,7 +129,7 @@ def test_company_tells_objects_whose_attributes_go_with_them() -> None:
                 average_precision, np.array([prediction.photo for prediction in predict_photos(model, new)]), truth
             )
         )
-        for model in (found, found._replace(object_calibration=found.object_calibration._replace(photo_slope=0.0)))
+        for model in (found, calibrate(found, found.calibration.objects._replace(photo_slope=0.0)))
     ]
     assert right[0] > right[1] + 0.01
 
@@ -132,28 +137,28 @@ def test_company_tells_objects_whose_attributes_go_with_them() -> None:
 def test_calibration_is_that_of_photos_asked_one_by_one(world: World, fitted: Predictor, tmp_path: Path) -> None:
     """Attributes where the tagged objects are, or anywhere; objects with their company, which here goes with them."""
     n, K, A = 40, *(part.shape[1] for part in world.tags)
-    M = np.zeros_like(fitted.learned.state.affinity)
+    M = np.zeros_like(fitted.parts.learned.state.affinity)
     M[:K, K : 2 * K] = np.eye(K)
-    learned = fitted.learned._replace(state=fitted.learned.state._replace(affinity=M))
-    fitted, photos = fitted._replace(learned=learned), world.photos[:n]
+    learned = fitted.parts.learned._replace(state=fitted.parts.learned.state._replace(affinity=M))
+    fitted, photos = fitted._replace(parts=fitted.parts._replace(learned=learned)), world.photos[:n]
     odds = [infer(fitted, photo) for photo in photos]
     attribute_support = np.array([[one[:, K + o].max() for o in range(K)] for one in odds])
     tags = Tags((attribute_support > np.median(attribute_support, axis=0)).astype(np.uint8), world.tags.attributes[:n])
     assert not tags.objects.any(axis=1).all()
-    space = FeatureSpace(fitted.views, fitted.projection, fitted.projection)
-    found = calibrate_posteriors(InMemoryBatches(photos, space), tags, learned)
+    space = FeatureSpace(fitted.embedding, fitted.embedding.projection)
+    found = calibrate_posteriors(InMemoryBatches(photos, space), tags, fitted.parts)
     strongest = np.array([one[:, :K].max(axis=0) for one in odds])
     objects = fit_calibration(strongest.T.ravel(), tags.objects.T.ravel(), attribute_support.T.ravel())
-    assert found.objects.photo_slope > 0.01
+    assert found.calibration.objects.photo_slope > 0.01
     for part in ("slope", "photo_slope", "offset"):
-        assert getattr(found.objects, part) == pytest.approx(getattr(objects, part), rel=1e-3)
+        assert getattr(found.calibration.objects, part) == pytest.approx(getattr(objects, part), rel=1e-3)
     asked = [(i, one[:, o].argmax()) for i, one in enumerate(odds) for o in np.flatnonzero(tags.objects[i])]
     like = [odds[i][j, K : K + A] for i, j in asked]
     bare = [i for i in range(n) if not tags.objects[i].any()]
     like += [odds[i][:, K : K + A].max(axis=0) for i in bare]
     real = tags.attributes[[i for i, _ in asked] + bare]
     attributes = fit_calibration(np.array(like).T.ravel(), real.T.ravel())
-    assert_allclose(found.attributes[:2], attributes[:2], rtol=1e-3)
+    assert_allclose(found.calibration.attributes[:2], attributes[:2], rtol=1e-3)
     sizes = np.array([len(photo.features) for photo in photos])
-    stored = calibrate_posteriors(OnDiskBatches(photos, sizes, space, tmp_path, 13), tags, learned)
+    stored = calibrate_posteriors(OnDiskBatches(photos, sizes, space, tmp_path, 13), tags, fitted.parts)
     assert stored == found

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tagsight.classifiers.calibration import UNCALIBRATED
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.annotate import annotate_photo, describe_object, regions_inside, scale_boxes
-from tagsight.predict.predictor import Prediction, Predictor
+from tagsight.predict.predictor import Calibrations, Prediction, Predictor
 from tagsight.predict.segment import refine_objects, segment_objects
 from tagsight.predict.trained_model import TrainedModel
 
@@ -27,8 +26,7 @@ POSTERIOR = Prediction(
 
 @pytest.fixture
 def model() -> TrainedModel:
-    predictor = Predictor(*(None,) * len(Predictor._fields))  # pyright: ignore
-    predictor = predictor._replace(object_calibration=UNCALIBRATED, attribute_calibration=UNCALIBRATED)
+    predictor = Predictor(None, None, Calibrations())  # pyright: ignore
     blank: tuple = (None,) * len(TrainedModel._fields)
     vocabulary = Vocabulary(("horse", "car"), ("shiny", "furry", "brown"))
     return TrainedModel(*blank)._replace(vocabulary=vocabulary, predictor=predictor)

@@ -22,11 +22,11 @@ def test_an_object_is_as_probable_as_its_clearest_region_and_the_whole_photo_say
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 25)
     world = draw_world(150, seed=0)
     fitted = fit_photos(world.photos, world.tags, TrainOptions(n_free=2)).predictor
-    assert fitted.classifiers is not None
+    assert fitted.parts.classifiers is not None
     new = world.photos[:5]
-    stacked = stack_regions(new, fitted.views, fitted.projection)
-    reading = score_regions(Regions(new, fitted.views, stacked.X), fitted.classifiers)
-    scale = fitted.object_calibration
+    stacked = stack_regions(new, fitted.embedding)
+    reading = score_regions(Regions(new, fitted.embedding.views, stacked.X), fitted.parts.classifiers)
+    scale = fitted.calibration.objects
     assert scale.photo_slope > 0
     for i, posterior in enumerate(predict_photos(fitted, new)):
         clearest = reading.objects[stacked.groups == i].max(axis=0)
@@ -49,12 +49,12 @@ def test_kin_have_less_to_say_where_every_region_is_an_object(
     monkeypatch.setattr(learn, "has_background", lambda *_: background)
     world = draw_world(40, seed=1)
     fitted = fit_photos(world.photos, world.tags, TrainOptions(n_free=2)).predictor
-    assert fitted.classifiers is not None
-    assert fitted.classifiers.weights.smoothing == ClassifierWeights().smoothing * (
+    assert fitted.parts.classifiers is not None
+    assert fitted.parts.classifiers.weights.smoothing == ClassifierWeights().smoothing * (
         1.0 if background else learn.SMOOTHING_WITHOUT_BACKGROUND
     )
-    assert (fitted.classifiers.weights.smoothing < ClassifierWeights().smoothing) == (not background)
-    assert (fitted.classifiers.background > 0) == background
+    assert (fitted.parts.classifiers.weights.smoothing < ClassifierWeights().smoothing) == (not background)
+    assert (fitted.parts.classifiers.background > 0) == background
 
 
 def test_the_photo_effect_takes_a_share_of_the_photos_mean_from_its_regions() -> None:
@@ -65,12 +65,12 @@ def test_the_photo_effect_takes_a_share_of_the_photos_mean_from_its_regions() ->
         for effect in (0.0, 0.4)
     )
     photos = world.photos[:3]
-    without, with_ = (stack_regions(photos, one.views, one.projection) for one in (plain, centred))
+    without, with_ = (stack_regions(photos, one.embedding) for one in (plain, centred))
     means = np.stack([without.X[without.groups == i].mean(axis=0) for i in range(3)])
     assert_allclose(with_.X, without.X - 0.4 * means[without.groups], atol=1e-6)
     assert np.abs(means).max() > 0.01
-    sums = centred.learned.summary
-    everything = stack_regions(world.photos, centred.views, centred.projection).X.astype(np.float64)
+    sums = centred.parts.learned.summary
+    everything = stack_regions(world.photos, centred.embedding).X.astype(np.float64)
     assert_allclose(sums.square, np.sum(everything**2), rtol=1e-5)
 
 
@@ -80,7 +80,7 @@ def test_adjectives_alone_are_learned_without_readers(monkeypatch: pytest.Monkey
     fitted = fit_photos(
         world.photos, world.tags._replace(objects=world.tags.objects[:, :0]), TrainOptions(n_free=2)
     ).predictor
-    assert fitted.classifiers is None
+    assert fitted.parts.classifiers is None
     for photo, posterior in zip(world.photos[:3], predict_photos(fitted, world.photos[:3]), strict=True):
         assert posterior.objects.shape == (len(photo.features), 0)
         assert posterior.attributes.shape == (len(photo.features), world.tags.attributes.shape[1])

@@ -14,9 +14,9 @@ from tagsight.runtime.memory import leave_room, measure_resident, read_size, wri
 from tagsight.training import batches as photo_batches
 from tagsight.training import fit as fitting
 from tagsight.training.batches import OnDiskBatches, PhotoBatch, Subset, plan_length
+from tagsight.training.examples import find_top_regions, merge_top_regions
 from tagsight.training.fit import fit_photos
 from tagsight.training.options import TrainOptions
-from tagsight.training.top_regions import find_top_regions, merge_top_regions
 from tests.baselines.planted import World, draw_world
 from tests.flips import flip_bits
 
@@ -100,10 +100,10 @@ def assert_runs(runs: OnDiskBatches, X: np.ndarray) -> None:
     rows, last = [], 0
     for run in runs:
         assert isinstance(run, PhotoBatch)
-        assert run.here.start == last
-        assert len(run.photos) == run.here.stop - last == run.stacked.groups[-1] + 1
+        assert run.photo_range.start == last
+        assert len(run.photos) == run.photo_range.stop - last == run.stacked.groups[-1] + 1
         rows.append(run.stacked.X.copy())
-        last = run.here.stop
+        last = run.photo_range.stop
     assert np.array_equal(np.concatenate(rows), X)
 
 

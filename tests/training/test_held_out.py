@@ -33,20 +33,18 @@ def fitted(world: World) -> Predictor:
 def read_each(fitted: Predictor, world: World, bias: float) -> list[RegionScores]:
     classifiers = take(fitted)._replace(bias=bias)
     return [
-        score_regions(
-            Regions([photo], fitted.views, embed(photo.features, fitted.views, fitted.projection)), classifiers
-        )
+        score_regions(Regions([photo], fitted.embedding.views, embed(photo.features, fitted.embedding)), classifiers)
         for photo in world.photos
     ]
 
 
 def take(fitted: Predictor) -> RegionClassifiers:
-    assert fitted.classifiers is not None
-    return fitted.classifiers
+    assert fitted.parts.classifiers is not None
+    return fitted.parts.classifiers
 
 
 def test_as_many_regions_are_background_as_in_what_taught_the_reader(world: World, fitted: Predictor) -> None:
-    space = FeatureSpace(fitted.views, fitted.projection, fitted.projection)
+    space = FeatureSpace(fitted.embedding, fitted.embedding.projection)
     for share in (0.3, 0.8):
         classifiers = take(fitted)._replace(background=share)
         bias = calibrate_classifiers(InMemoryBatches(world.photos, space), world.tags, space, classifiers).bias
@@ -56,12 +54,13 @@ def test_as_many_regions_are_background_as_in_what_taught_the_reader(world: Worl
 
 def test_calibration_is_that_of_photos_read_one_by_one(world: World, fitted: Predictor) -> None:
     """Objects by their clearest region and the whole photo; attributes by the regions that are not background."""
-    space = FeatureSpace(fitted.views, fitted.projection, fitted.projection)
+    space = FeatureSpace(fitted.embedding, fitted.embedding.projection)
     found = calibrate_classifiers(InMemoryBatches(world.photos, space), world.tags, space, take(fitted))
     looks = read_each(fitted, world, found.bias)
     strongest = np.array([one.objects.max(axis=0) for one in looks])
     whole = np.array([one.photo[0] for one in looks])
     objects = fit_calibration(strongest.T.ravel(), world.tags.objects.T.ravel(), whole.T.ravel())
+    found = found.calibration
     assert_allclose(found.objects[:2] + found.objects[3:], objects[:2] + objects[3:], rtol=1e-3, atol=1e-6)
     named = [one.classes.argmax(axis=1) > 0 for one in looks]
     asked = np.array([some.any() for some in named])

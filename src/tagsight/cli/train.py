@@ -150,8 +150,8 @@ def run(
         "attributes": len(model.vocabulary.attributes),
         "sweeps": len(model.training.bound),
         "calibration_error": {
-            "objects": model.predictor.object_calibration.error,
-            "attributes": model.predictor.attribute_calibration.error,
+            "objects": model.predictor.calibration.objects.error,
+            "attributes": model.predictor.calibration.attributes.error,
         },
         "seconds": {stage: round(time, 2) for stage, time in seconds.items()},
     }

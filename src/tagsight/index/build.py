@@ -238,7 +238,7 @@ def _begin(folder: Path, model: TrainedModel, digest: str, root: Path) -> Manife
         digest,
         model.vocabulary.objects,
         model.vocabulary.attributes,
-        model.predictor.learned.settings.factors.free,
+        model.predictor.parts.learned.settings.factors.free,
         max((found.next_photo for found in (pending, current) if found), default=0),
         (),
     )

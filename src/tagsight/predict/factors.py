@@ -28,10 +28,10 @@ class Factor(NamedTuple):
 
 def list_factors(model: TrainedModel) -> list[Factor]:
     """All factors in column order."""
-    summary, factors = model.predictor.learned.summary, model.predictor.learned.settings.factors
+    summary, factors = model.predictor.parts.learned.summary, model.predictor.parts.learned.settings.factors
     count, pair = summary.count, summary.pair
-    if model.predictor.object_attributes:
-        count, pair = complete_counts(model.predictor.object_attributes, model.predictor.learned)
+    if model.predictor.parts.object_attributes:
+        count, pair = complete_counts(model.predictor.parts.object_attributes, model.predictor.parts.learned)
     correlation = correlate(count, pair, summary.n_regions)
     kinds = ["object"] * factors.objects + ["attribute"] * factors.attributes + ["free"] * factors.free
     names = model.factor_names

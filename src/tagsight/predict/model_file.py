@@ -29,7 +29,7 @@ from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.model.settings import Factors, Settings
 from tagsight.model.state import ISOTROPIC, Appearance, Globals, Scales, Sparsity, Summary
 from tagsight.predict.model_checks import find_fault
-from tagsight.predict.predictor import Predictor
+from tagsight.predict.predictor import Calibrations, Embedding, FittedParts, Predictor
 from tagsight.predict.trained_model import ExampleCrop, TrainedModel, Training
 from tagsight.storage.files import write_atomically
 from tagsight.storage.tensor_file import TensorFile, encode_tensors, read_tensors
@@ -92,7 +92,7 @@ def _read(path: Path) -> TensorFile:
 
 def _header(model: TrainedModel) -> dict[str, Any]:
     predictor = model.predictor
-    settings = predictor.learned.settings
+    settings = predictor.parts.learned.settings
     return {
         "schema": SCHEMA,
         "objects": model.vocabulary.objects,
@@ -100,15 +100,15 @@ def _header(model: TrainedModel) -> dict[str, Any]:
         "features": model.extractor_config.features,
         "fingerprint": model.extractor_config.fingerprint,
         "n_regions": model.n_regions,
-        "photo_effect": predictor.views.photo_effect,
-        "attributes_of": "objects" if predictor.object_attributes else "regions",
-        "photo_prior": predictor.photo_prior and predictor.photo_prior.strength,
+        "photo_effect": predictor.embedding.views.photo_effect,
+        "attributes_of": "objects" if predictor.parts.object_attributes else "regions",
+        "photo_prior": predictor.parts.photo_prior and predictor.parts.photo_prior.strength,
         "settings": {**settings._asdict(), "factors": settings.factors._asdict()},
         "calibration": {
-            "objects": predictor.object_calibration._asdict(),
-            "attributes": predictor.attribute_calibration._asdict(),
+            "objects": predictor.calibration.objects._asdict(),
+            "attributes": predictor.calibration.attributes._asdict(),
         },
-        "classifiers": predictor.classifiers and _classifier_numbers(predictor.classifiers),
+        "classifiers": predictor.parts.classifiers and _classifier_numbers(predictor.parts.classifiers),
         "example_crops": [[example_crop.score for example_crop in row] for row in model.example_crops],
         "training": model.training._asdict(),
     }
@@ -116,15 +116,15 @@ def _header(model: TrainedModel) -> dict[str, Any]:
 
 def _tensors(model: TrainedModel) -> dict[str, Array]:
     predictor = model.predictor
-    state, summary, _ = predictor.learned
+    state, summary, _ = predictor.parts.learned
     jpegs = [example_crop.jpeg for row in model.example_crops for example_crop in row]
     codebook = model.extractor_config.codebook
     return {
-        **{f"views.{name}": getattr(predictor.views, name) for name in VIEW_TENSORS},
-        **{f"projection.{name}": array for name, array in predictor.projection._asdict().items()},
+        **{f"views.{name}": getattr(predictor.embedding.views, name) for name in VIEW_TENSORS},
+        **{f"projection.{name}": array for name, array in predictor.embedding.projection._asdict().items()},
         **{OBJECT_ATTRIBUTES + name: array for name, array in _list_object_attributes(model).items()},
         **_list_photo_prior(model),
-        **(_classifier_tensors(predictor.classifiers) if predictor.classifiers else {}),
+        **(_classifier_tensors(predictor.parts.classifiers) if predictor.parts.classifiers else {}),
         "appearance.mean": state.appearance.mean,
         "appearance.var": state.appearance.var,
         "scales": np.array(state.scales),
@@ -154,32 +154,35 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
         ),
         n_regions=header["n_regions"],
         predictor=Predictor(
-            views=Views(
-                **{name: tensors[f"views.{name}"] for name in VIEW_TENSORS}, photo_effect=header["photo_effect"]
+            Embedding(
+                Views(**{name: tensors[f"views.{name}"] for name in VIEW_TENSORS}, photo_effect=header["photo_effect"]),
+                Projection(*(tensors[f"projection.{name}"] for name in Projection._fields)),
             ),
-            projection=Projection(*(tensors[f"projection.{name}"] for name in Projection._fields)),
-            learned=FittedModel(
-                Globals(
-                    Appearance(tensors["appearance.mean"], tensors["appearance.var"]),
-                    Scales(*tensors["scales"].tolist()),
-                    Sparsity(tensors["sparsity"][0], tensors["sparsity"][1], 0.0),
-                    tensors["affinity"],
-                    tensors.get("inverse_shape", ISOTROPIC),
+            FittedParts(
+                learned=FittedModel(
+                    Globals(
+                        Appearance(tensors["appearance.mean"], tensors["appearance.var"]),
+                        Scales(*tensors["scales"].tolist()),
+                        Sparsity(tensors["sparsity"][0], tensors["sparsity"][1], 0.0),
+                        tensors["affinity"],
+                        tensors.get("inverse_shape", ISOTROPIC),
+                    ),
+                    Summary._make(float(value) if value.ndim == 0 else value for value in summary),
+                    Settings(**settings),
                 ),
-                Summary._make(float(value) if value.ndim == 0 else value for value in summary),
-                Settings(**settings),
+                object_attributes=ObjectAttributes(
+                    *(tensors[OBJECT_ATTRIBUTES + name] for name in ObjectAttributes._fields)
+                )
+                if header["attributes_of"] == "objects"
+                else None,
+                photo_prior=None
+                if header["photo_prior"] is None
+                else PhotoPrior(tensors["photo_prior.weights"], tensors["photo_prior.offset"], header["photo_prior"]),
+                classifiers=_classifiers(header["classifiers"], tensors) if header["classifiers"] else None,
             ),
-            object_attributes=ObjectAttributes(
-                *(tensors[OBJECT_ATTRIBUTES + name] for name in ObjectAttributes._fields)
-            )
-            if header["attributes_of"] == "objects"
-            else None,
-            photo_prior=None
-            if header["photo_prior"] is None
-            else PhotoPrior(tensors["photo_prior.weights"], tensors["photo_prior.offset"], header["photo_prior"]),
-            classifiers=_classifiers(header["classifiers"], tensors) if header["classifiers"] else None,
-            object_calibration=Calibration(**header["calibration"]["objects"]),
-            attribute_calibration=Calibration(**header["calibration"]["attributes"]),
+            Calibrations(
+                Calibration(**header["calibration"]["objects"]), Calibration(**header["calibration"]["attributes"])
+            ),
         ),
         example_crops=_exemplars(header["example_crops"], tensors),
         training=Training(**{**training, "bound": tuple(training["bound"])}),
@@ -187,11 +190,11 @@ def _model(header: dict[str, Any], tensors: dict[str, Array]) -> TrainedModel:
 
 
 def _list_object_attributes(model: TrainedModel) -> dict[str, Array]:
-    return model.predictor.object_attributes._asdict() if model.predictor.object_attributes else {}
+    return model.predictor.parts.object_attributes._asdict() if model.predictor.parts.object_attributes else {}
 
 
 def _list_photo_prior(model: TrainedModel) -> dict[str, Array]:
-    prior = model.predictor.photo_prior
+    prior = model.predictor.parts.photo_prior
     return {"photo_prior.weights": prior.weights, "photo_prior.offset": prior.offset} if prior else {}
 
 

@@ -1,4 +1,4 @@
-"""From the regions of photos to predictions: the one way that every command takes."""
+"""From the regions of photos to predictions: the one way used by commands, index, web page, export and benchmark."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from tagsight.classifiers.calibration import Calibration
+from tagsight.classifiers.calibration import UNCALIBRATED, Calibration
 from tagsight.classifiers.fit import adapt_classifiers
 from tagsight.classifiers.photo_prior import PhotoPrior, apply_photo_prior
 from tagsight.classifiers.regions import Regions
@@ -25,126 +25,162 @@ from tagsight.predict.photo_evidence import collect_photo_evidence
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats, Ints
 
-SMALLEST_PROBABILITY = 1e-300  # probability
-SWEEPS, SETTLED = 200, 1e-6  # at most, and relative change of the bound, where a model learns from new photos
+SMALLEST_PROBABILITY = 1e-300
+SWEEPS, TOL = 200, 1e-6  # most sweeps and relative change of the bound in transductive inference
 
 
 class Prediction(NamedTuple):
-    """What the model says of the regions of one photo."""
+    """Predictions for the R regions of one photo, and for the photo."""
 
-    objects: Floats  # (R, K_o) probability that the region is the object; what a row lacks to one is background
-    attributes: Floats  # (R, K_a) probability, calibrated, that the attribute is there
-    free: Floats  # (R, K_b) posterior probabilities
-    weight: Floats  # (K,) photo-level pi
-    photo: Floats  # (K_o,) probability, calibrated, that the object is in the photo
-    attributes_by_object: Floats  # (K_o, K_a) probability, calibrated, that the object has the attribute in this photo
+    objects: Floats  # (R, K_o) P(the region is the object); what is missing to a sum of 1 is background
+    attributes: Floats  # (R, K_a) P(the region has the attribute), calibrated
+    free: Floats  # (R, K_b) posterior probability of each free factor
+    weight: Floats  # (K,) pi of the photo
+    photo: Floats  # (K_o,) P(the object is in the photo), calibrated
+    attributes_by_object: Floats  # (K_o, K_a) P(the object in this photo has the attribute), calibrated
 
     @property
     def found(self) -> Floats:
-        """(R, K_o) that the object is in the photo, and in this region as clearly as in any: P_o p_jo / max_m p_mo."""
+        """(R, K_o) P_o p_jo / max_m p_mo: the photo's probability, scaled by how the region compares with the best."""
         clearest = self.objects.max(axis=0, initial=np.finfo(np.float64).tiny)
         return self.photo * self.objects / clearest
 
 
-class Predictor(NamedTuple):
-    """What training fitted: turns the regions of photos into predictions."""
+class Embedding(NamedTuple):
+    """Maps the feature vectors of regions to the vectors of the model."""
 
     views: Views
     projection: Projection  # of directions, on principal components
+
+
+class FittedParts(NamedTuple):
+    """The parts of a predictor that are fitted to the regions of the training photos."""
+
     learned: FittedModel  # the model of regions
-    object_attributes: ObjectAttributes | None  # None: attributes are factors of regions
-    photo_prior: PhotoPrior | None  # None: photos as wholes are no evidence of their objects
-    classifiers: RegionClassifiers | None  # None: the model's posterior answers
-    object_calibration: Calibration
-    attribute_calibration: Calibration
+    object_attributes: ObjectAttributes | None = None  # None: attributes are factors of regions
+    photo_prior: PhotoPrior | None = None  # None: no photo-level prior
+    classifiers: RegionClassifiers | None = None  # None: the model's posterior predicts
+
+
+class Calibrations(NamedTuple):
+    """Maps scores to probabilities, for each kind of tag."""
+
+    objects: Calibration = UNCALIBRATED
+    attributes: Calibration = UNCALIBRATED
+
+
+class Predictor(NamedTuple):
+    """Turns the regions of photos into predictions; composed of what training fitted."""
+
+    embedding: Embedding
+    parts: FittedParts
+    calibration: Calibrations
 
 
 @one_blas_thread()
 def predict_photos(
     predictor: Predictor, photos: Sequence[PhotoFeatures], allowed: Tags | None = None, *, transductive: bool = False
 ) -> list[Prediction]:
-    """Posteriors of the regions of each photo: tags unknown, or no others than those `allowed`.
+    """The prediction for each photo, whose tags are unknown, or known to be among those in `allowed`.
 
-    `transductive`: model and readers learn from the photos too before they answer; they themselves stay as they are.
+    With `transductive`, copies of the model and the region classifiers are first adapted to the photos.
     """
-    factors = predictor.learned.settings.factors
-    stacked, seen = infer_regions(predictor, photos, allowed, transductive=transductive)
+    factors = predictor.parts.learned.settings.factors
+    stacked, inference = infer_regions(predictor, photos, allowed, transductive=transductive)
     tagged = _allow(predictor, len(photos), allowed)
-    if predictor.classifiers:
-        regions = Regions(photos, predictor.views, stacked.X)
-        classifiers = adapt_classifiers(regions, predictor.classifiers) if transductive else predictor.classifiers
-        answer = _predict_by_classifiers(
-            predictor, score_regions(regions, classifiers, tagged[:, : factors.objects]), stacked
-        )
+    if predictor.parts.classifiers:
+        scores = _score_regions(predictor, photos, stacked, tagged, transductive=transductive)
+        scored = _predict_by_classifiers(predictor, scores, stacked)
     else:
-        answer = _predict_by_posterior(predictor, photos, stacked, seen, tagged)
+        scored = _predict_by_posterior(predictor, photos, stacked, inference, tagged)
     return [
         Prediction(*parts)
         for parts in zip(
-            _split(softmax(answer.classes, axis=1)[:, 1:], stacked.groups),
-            _split(answer.attributes, stacked.groups),
-            _split(seen.assign[:, factors.tagged :].astype(np.float64), stacked.groups),
-            seen.prior,
-            answer.in_photo,
-            answer.attributes_by_object,
+            _split(softmax(scored.classes, axis=1)[:, 1:], stacked.groups),
+            _split(scored.attributes, stacked.groups),
+            _split(inference.assign[:, factors.tagged :].astype(np.float64), stacked.groups),
+            inference.prior,
+            scored.photo,
+            scored.attributes_by_object,
             strict=True,
         )
     ]
 
 
-class _Answer(NamedTuple):
-    """What is said of the regions of I photos and of their objects."""
+class _Scores(NamedTuple):
+    """Scores of the N regions of I photos, and of the objects in them."""
 
     classes: Floats  # (N, 1 + K_o) log-probabilities of background and objects, up to a constant
     attributes: Floats  # (N, K_a) probabilities
-    in_photo: Floats  # (I, K_o) probabilities
+    photo: Floats  # (I, K_o) probabilities
     attributes_by_object: Floats  # (I, K_o, K_a) probabilities
 
 
-def _predict_by_classifiers(predictor: Predictor, scores: RegionScores, stacked: "StackedRegions") -> _Answer:
+def _score_regions(
+    predictor: Predictor,
+    photos: Sequence[PhotoFeatures],
+    stacked: "StackedRegions",
+    tagged: Array,
+    *,
+    transductive: bool,
+) -> RegionScores:
+    classifiers = predictor.parts.classifiers
+    assert classifiers is not None
+    regions = Regions(photos, predictor.embedding.views, stacked.X)
+    if transductive:
+        classifiers = adapt_classifiers(regions, classifiers)
+    return score_regions(regions, classifiers, tagged[:, : predictor.parts.learned.settings.factors.objects])
+
+
+def _predict_by_classifiers(predictor: Predictor, scores: RegionScores, stacked: "StackedRegions") -> _Scores:
     strongest = np.maximum.reduceat(scores.objects, np.flatnonzero(np.diff(stacked.groups, prepend=-1)))
-    return _Answer(
+    return _Scores(
         scores.classes,
-        predictor.attribute_calibration.apply(scores.attributes),
-        _photo_probability(predictor, strongest, scores.photo),
-        predictor.attribute_calibration.apply(scores.attributes_by_object),
+        predictor.calibration.attributes.apply(scores.attributes),
+        _predict_photo_objects(predictor, strongest, scores.photo),
+        predictor.calibration.attributes.apply(scores.attributes_by_object),
     )
 
 
 def _predict_by_posterior(
-    predictor: Predictor, photos: Sequence[PhotoFeatures], stacked: "StackedRegions", seen: Inference, tagged: Array
-) -> _Answer:
-    factors, groups = predictor.learned.settings.factors, stacked.groups
-    log_odds = seen.log_odds
-    strongest, clearest, _, whole = collect_photo_evidence(log_odds, groups, predictor.learned)
-    if predictor.photo_prior:
-        whole = predictor.photo_prior.score(photos)
-    in_photo = _photo_probability(predictor, strongest, whole)
-    strength = predictor.photo_prior.strength if predictor.photo_prior else 0.0
-    log_prior = strength * np.log(np.maximum(in_photo, SMALLEST_PROBABILITY))
+    predictor: Predictor,
+    photos: Sequence[PhotoFeatures],
+    stacked: "StackedRegions",
+    inference: Inference,
+    tagged: Array,
+) -> _Scores:
+    """Scores from the posterior: log-odds adjusted by the photo-level prior, attributes of regions or of objects."""
+    learned, object_attributes, photo_prior, _ = predictor.parts
+    calibration = predictor.calibration.attributes
+    factors, groups, log_odds = learned.settings.factors, stacked.groups, inference.log_odds
+    evidence = collect_photo_evidence(log_odds, groups, learned)
+    photo_scores = photo_prior.score(photos) if photo_prior else evidence.attribute_support
+    photo = _predict_photo_objects(predictor, evidence.objects, photo_scores)
+    strength = photo_prior.strength if photo_prior else 0.0
+    log_prior = strength * np.log(np.maximum(photo, SMALLEST_PROBABILITY))
     log_prior -= log_prior.max(axis=1, keepdims=True, initial=-np.inf)
     classes, objects = apply_photo_prior(
-        log_odds, factors.objects, log_prior[groups], exclusive=predictor.learned.settings.exclusive
+        log_odds, factors.objects, log_prior[groups], exclusive=learned.settings.exclusive
     )
-    attributes = log_odds[:, factors.objects : factors.tagged]
-    if predictor.object_attributes is None:
-        of_regions = predictor.attribute_calibration.apply(attributes)
-        return _Answer(classes, of_regions, in_photo, predictor.attribute_calibration.apply(attributes[clearest]))
-    appearance = seen.appearance[: factors.objects]
+    if object_attributes is None:
+        attributes = log_odds[:, factors.objects : factors.tagged]
+        of_objects = calibration.apply(attributes[evidence.clearest])
+        return _Scores(classes, calibration.apply(attributes), photo, of_objects)
+    appearance = inference.appearance[: factors.objects]
     described = [
-        describe_objects(predictor.object_attributes, predictor.attribute_calibration, appearance, X, odds)
+        describe_objects(object_attributes, calibration, appearance, X, odds)
         for X, odds in split_photos(groups, stacked.X, objects)
     ]
-    may = tagged[:, factors.objects :]
-    of_regions = np.concatenate([one.of_regions for one in described]) * may[groups]
-    return _Answer(
-        classes, of_regions, in_photo, np.stack([one.attributes_by_object for one in described]) * may[:, None]
-    )
+    allowed = tagged[:, factors.objects :]
+    of_regions = np.concatenate([one.of_regions for one in described]) * allowed[groups]
+    of_objects = np.stack([one.attributes_by_object for one in described]) * allowed[:, None]
+    return _Scores(classes, of_regions, photo, of_objects)
 
 
-def _photo_probability(predictor: Predictor, strongest: Array, whole: Array) -> Floats:
-    """(I, K_o) the probability that each object is in the photo; 0 where it is barred."""
-    return np.where(np.isneginf(strongest), 0.0, predictor.object_calibration.apply(strongest, whole))
+def _predict_photo_objects(predictor: Predictor, strongest: Array, photo_scores: Array) -> Floats:
+    """(I, K_o) P(the object is in the photo); 0 where the object is not allowed."""
+    probability = predictor.calibration.objects.apply(strongest, photo_scores)
+    return np.where(np.isneginf(strongest), 0.0, probability)
 
 
 def _split(rows: Array, groups: Ints) -> list[Array]:
@@ -154,52 +190,51 @@ def _split(rows: Array, groups: Ints) -> list[Array]:
 def infer_regions(
     predictor: Predictor, photos: Sequence[PhotoFeatures], allowed: Tags | None = None, *, transductive: bool = False
 ) -> tuple["StackedRegions", Inference]:
-    """The regions of all photos, and what the model of regions says of them; arguments as of `predict_photos`."""
-    factors = predictor.learned.settings.factors
+    """The stacked regions of all photos and the model's posterior; arguments as in `predict_photos`."""
+    factors = predictor.parts.learned.settings.factors
     tagged = _allow(predictor, len(photos), allowed)
-    if predictor.object_attributes:
+    if predictor.parts.object_attributes:
         tagged[:, factors.objects :] = 0
-    stacked = stack_regions(photos, predictor.views, predictor.projection)
+    stacked = stack_regions(photos, predictor.embedding)
     new = NewPhotos(*stacked, np.hstack([tagged, np.ones((len(photos), factors.free), np.uint8)]))
-    infer = partial(infer_transductively, max_sweeps=SWEEPS, tol=SETTLED) if transductive else infer_photos
-    return stacked, infer(predictor.learned, new)
+    infer = partial(infer_transductively, max_sweeps=SWEEPS, tol=TOL) if transductive else infer_photos
+    return stacked, infer(predictor.parts.learned, new)
 
 
 def _allow(predictor: Predictor, n_photos: int, allowed: Tags | None) -> Array:
     """(I, K_o + K_a) the tags that photos may have."""
-    return (
-        np.ones((n_photos, predictor.learned.settings.factors.tagged), np.uint8)
-        if allowed is None
-        else np.hstack(allowed)
-    )
+    if allowed is None:
+        return np.ones((n_photos, predictor.parts.learned.settings.factors.tagged), np.uint8)
+    return np.hstack(allowed)
 
 
 class StackedRegions(NamedTuple):
-    """The regions of many photos as the model takes them."""
+    """The regions of many photos in one stack."""
 
-    X: Array  # (N, d) float32
+    X: Array  # (N, D) float32
     groups: Ints  # (N,)
     edges: Edges
 
 
-def stack_regions(photos: Sequence[PhotoFeatures], views: Views, projection: Projection) -> StackedRegions:
-    """Project and stack regions; edges count in the stack."""
+def stack_regions(photos: Sequence[PhotoFeatures], embedding: Embedding) -> StackedRegions:
+    """Embed and stack the regions of photos; edges refer to rows of the stack."""
     sizes = np.array([len(photo.features) for photo in photos])
     first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
     pairs = [photo.edges.astype(np.int64) + start for photo, start in zip(photos, first, strict=True)]
     return StackedRegions(
-        np.concatenate([embed(photo.features, views, projection) for photo in photos]),
+        np.concatenate([embed(photo.features, embedding) for photo in photos]),
         np.repeat(np.arange(len(photos)), sizes),
         Edges(np.concatenate(pairs), np.concatenate([photo.edge_weights for photo in photos])),
     )
 
 
-def embed(features: Array, views: Views, projection: Projection) -> Array:
-    """(R, d) float32 vectors of all regions of one photo: projected directions at unit length, less the photo effect.
+def embed(features: Array, embedding: Embedding) -> Array:
+    """(R, D) float32 vectors of the regions of one photo: projected directions at unit length, minus the photo effect.
 
-    The photo effect is a share c of the photo's mean vector, x_j - c mean_m x_m: what all regions of a photo have in
-    common, such as its light, says little about any of them.
+    The photo effect is a share c of the photo's mean vector: x_j - c mean_m x_m. It is what all regions of a photo
+    have in common, such as the light, and tells little about any one of them.
     """
+    views, projection = embedding
     vectors = project(compute_directions(features, views), projection)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     if views.photo_effect:

@@ -36,5 +36,5 @@ class TrainedModel(NamedTuple):
     @property
     def factor_names(self) -> tuple[str, ...]:
         """Names of the columns: objects, attributes, then free factors by number."""
-        free = self.predictor.learned.settings.factors.free
+        free = self.predictor.parts.learned.settings.factors.free
         return (*self.vocabulary.names, *(f"free-{k + 1}" for k in range(free)))

@@ -1,7 +1,7 @@
-"""Photos as the model takes them: all in memory, or in runs on disk of which one at a time is in memory.
+"""Photos in batches for the fit: all in memory, or on disk with one batch in memory at a time.
 
-Whoever goes through runs gets the same numbers either way: photos do not depend on each other, and sums run over blocks
-of photos that no run divides.
+The results are the same either way: photos do not depend on each other, and sums are taken over blocks of photos that
+no batch divides.
 """
 
 import shutil
@@ -19,110 +19,110 @@ from tagsight.engine.shard_file import FeatureFile, is_intact, load_features_int
 from tagsight.engine.stored_shards import StoredShards
 from tagsight.features.codebook import Projection, project
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.views import Views
 from tagsight.model.fit import Fit
 from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.local_step import BLOCK, add_squares
 from tagsight.model.proposals import SAMPLE
 from tagsight.model.settings import plan_sticks
-from tagsight.predict.predictor import StackedRegions, embed, stack_regions
+from tagsight.predict.predictor import Embedding, StackedRegions, embed, stack_regions
 from tagsight.runtime.memory import leave_room
 from tagsight.storage.tensor_file import load_tensors, read_tensors, save_tensors
 from tagsight.types import Array, Floats, Ints
 
-ALIGN = 4 * BLOCK  # photos; a run has a multiple of it
-GRAPH = 430  # bytes a region, of edges, of the layout and on the way to it
-ICA_COPIES = 40  # bytes a number of the sample
-PER_REGION = 72  # bytes
-BAGS = 3  # objects of a photo, background among them
-SPARE = 32 * 10**6  # bytes
+ALIGN = 4 * BLOCK  # photos; the length of a batch is a multiple of it
+
+# Memory of the fit, in bytes:
+GRAPH = 430  # per region, for edges, the layout and its computation
+ICA_COPIES = 40  # per number of the sample
+PER_REGION = 72
+BAGS = 3  # per photo: its objects, background among them
+SPARE = 32 * 10**6
 
 
 class FeatureSpace(NamedTuple):
-    """How a region's vector becomes the model's."""
+    """The vectors that training works on."""
 
-    views: Views
-    projection: Projection  # of directions
-    standard: Projection  # of vectors as they were described: what class activation sees
+    embedding: Embedding  # for the model and the region classifiers
+    standard: Projection  # of standardised features, for class activation maps and the photo-level prior
 
     @property
     def length(self) -> int:
-        """D of the model."""
-        return self.projection.basis.shape[1]
+        """D, the length of the model's vectors."""
+        return self.embedding.projection.basis.shape[1]
 
 
 class PhotoBatch(NamedTuple):
-    """Some photos in a row."""
+    """Consecutive photos with their regions."""
 
-    here: slice  # among all photos
+    photo_range: slice  # their numbers among all photos
     photos: Sequence[PhotoFeatures]
     stacked: StackedRegions
 
 
 class PhotoBatches(Protocol):
-    """All photos, run after run."""
+    """All photos, batch after batch."""
 
     @property
     def spill_dir(self) -> Path | None:
-        """Where others may put what memory has no room for; None: it has."""
+        """Folder for arrays that do not fit into memory; None: all of them fit."""
         ...
 
     def __iter__(self) -> Iterator[PhotoBatch]:
-        """A run is gone when the next is asked for."""
+        """The batches in order; the arrays of a batch are overwritten when the next one is loaded."""
         ...
 
-    def learn(self, spec: FitSpec, allowed: Array, *, target: ComputeTarget, checkpoint: FitCheckpoint | None) -> Fit:
-        """Fit the model, with one global step a sweep, where photos allow the factors `allowed` (I, K)."""
+    def fit(self, spec: FitSpec, allowed: Array, *, target: ComputeTarget, checkpoint: FitCheckpoint | None) -> Fit:
+        """Fit the model, with one global step per sweep, where photos allow the factors in `allowed` (I, K)."""
         ...
 
 
 class InMemoryBatches:
-    """All photos in memory, as one run."""
+    """All photos in memory, as one batch."""
 
     spill_dir = None
 
     def __init__(self, photos: Sequence[PhotoFeatures], space: FeatureSpace):
-        self._run = PhotoBatch(slice(0, len(photos)), photos, stack_regions(photos, space.views, space.projection))
+        self._batch = PhotoBatch(slice(0, len(photos)), photos, stack_regions(photos, space.embedding))
 
     def __iter__(self) -> Iterator[PhotoBatch]:
-        yield self._run
+        yield self._batch
 
-    def learn(self, spec: FitSpec, allowed: Array, *, target: ComputeTarget, checkpoint: FitCheckpoint | None) -> Fit:
+    def fit(self, spec: FitSpec, allowed: Array, *, target: ComputeTarget, checkpoint: FitCheckpoint | None) -> Fit:
         """See `PhotoBatches`."""
-        X, groups, edges = self._run.stacked
+        X, groups, edges = self._batch.stacked
         layout = lay_out(groups, allowed, edges, plan_sticks(spec.settings))
         shard = Shard(X, layout, add_squares(X, layout, noise=spec.settings.noise))
         return fit_shards([shard], spec, target, checkpoint)[0]
 
 
 class OnDiskBatches:
-    """Photos in runs of `length` (a multiple of ALIGN) on disk in `folder`; intact ones there are not made again."""
+    """Batches of `length` photos (a multiple of ALIGN) in `folder`; intact ones from an earlier run are reused."""
 
     def __init__(self, photos: Sequence[PhotoFeatures], sizes: Ints, space: FeatureSpace, folder: Path, length: int):
         self.spill_dir: Path | None = folder
         self._photos = photos
         self._folder = folder
-        self._runs = [slice(first, min(first + length, len(photos))) for first in range(0, len(photos), length)]
-        most = max(int(sizes[here].sum()) for here in self._runs)
-        self._buffer = np.empty(4 * most * space.length, np.uint8)
-        for r, here in enumerate(self._runs):
-            if not self._is_stored(r):
-                self._store(r, photos[here], sizes[here], space)
+        self._ranges = [slice(first, min(first + length, len(photos))) for first in range(0, len(photos), length)]
+        n_regions = max(int(sizes[photo_range].sum()) for photo_range in self._ranges)
+        self._buffer = np.empty(4 * n_regions * space.length, np.uint8)
+        for b, photo_range in enumerate(self._ranges):
+            if not self._is_stored(b):
+                self._store(b, photos[photo_range], sizes[photo_range], space)
 
     def __iter__(self) -> Iterator[PhotoBatch]:
-        for r, here in enumerate(self._runs):
-            yield PhotoBatch(here, self._photos[here], self._load(r)[0])
+        for b, photo_range in enumerate(self._ranges):
+            yield PhotoBatch(photo_range, self._photos[photo_range], self._load(b)[0])
 
-    def learn(self, spec: FitSpec, allowed: Array, *, target: ComputeTarget, checkpoint: FitCheckpoint | None) -> Fit:
-        """See `PhotoBatches`; on this machine's processors."""
+    def fit(self, spec: FitSpec, allowed: Array, *, target: ComputeTarget, checkpoint: FitCheckpoint | None) -> Fit:
+        """See `PhotoBatches`; always on this machine's processors."""
         shards = self._folder / "shards"
         plan, folders = plan_sticks(spec.settings), list[Path]()
         square: float | Floats = 0.0
-        for r, here in enumerate(self._runs):
-            (X, groups, edges), features = self._load(r)
-            layout = lay_out(groups, allowed[here], edges, plan)
+        for b, photo_range in enumerate(self._ranges):
+            (X, groups, edges), features = self._load(b)
+            layout = lay_out(groups, allowed[photo_range], edges, plan)
             square = add_squares(X, layout, square, noise=spec.settings.noise)
-            folders.append(shards / str(r))
+            folders.append(shards / str(b))
             save_shard(Shard(X, layout), folders[-1], features=features)
         local = self._folder / "local"
         fit = fit_stored_shards(StoredShards(folders, self._buffer), square, local, spec, checkpoint=checkpoint)
@@ -130,58 +130,58 @@ class OnDiskBatches:
         shutil.rmtree(local)
         return fit
 
-    def _store(self, r: int, photos: Sequence[PhotoFeatures], sizes: Ints, space: FeatureSpace) -> None:
-        """Project photo by photo into the buffer, and write it; the graph, written last, says that all is there."""
+    def _store(self, b: int, photos: Sequence[PhotoFeatures], sizes: Ints, space: FeatureSpace) -> None:
+        """Embed the photos one by one into the buffer and write it; the graph file is written last."""
         X = self._buffer[: 4 * sizes.sum() * space.length].view(np.float32).reshape(-1, space.length)
         first, pairs, weights = 0, list[Array](), list[Floats]()
         for photo in photos:
-            X[first : first + len(photo.features)] = embed(photo.features, space.views, space.projection)
+            X[first : first + len(photo.features)] = embed(photo.features, space.embedding)
             pairs.append(photo.edges.astype(np.int64) + first)
             weights.append(photo.edge_weights)
             first += len(photo.features)
-        features = save_features(X, self._features(r))
+        features = save_features(X, self._features(b))
         graph = {"sizes": sizes, "pairs": np.concatenate(pairs), "weight": np.concatenate(weights)}
-        save_tensors(self._graph(r), {"features": features.sha256}, graph)
+        save_tensors(self._graph(b), {"features": features.sha256}, graph)
 
-    def _is_stored(self, r: int) -> bool:
-        """Whether both files of the run are as they were written; those of a killed or damaged run are not."""
+    def _is_stored(self, b: int) -> bool:
+        """Whether both files of the batch are complete and undamaged."""
         try:
-            header, _, intact = read_tensors(self._graph(r))
+            header, _, intact = read_tensors(self._graph(b))
         except (OSError, SafetensorError):
             return False
-        return intact and header is not None and is_intact(FeatureFile(self._features(r), header["features"]))
+        return intact and header is not None and is_intact(FeatureFile(self._features(b), header["features"]))
 
-    def _load(self, r: int) -> tuple[StackedRegions, FeatureFile]:
-        header, graph = load_tensors(self._graph(r))
+    def _load(self, b: int) -> tuple[StackedRegions, FeatureFile]:
+        header, graph = load_tensors(self._graph(b))
         sizes, pairs, weight = (graph[name] for name in ("sizes", "pairs", "weight"))
-        features = FeatureFile(self._features(r), header["features"])
+        features = FeatureFile(self._features(b), header["features"])
         X = load_features_into(features.path, self._buffer)
         return StackedRegions(X, np.repeat(np.arange(len(sizes)), sizes), Edges(pairs, weight)), features
 
-    def _features(self, r: int) -> Path:
-        return self._folder / f"{r}.npy"
+    def _features(self, b: int) -> Path:
+        return self._folder / f"{b}.npy"
 
-    def _graph(self, r: int) -> Path:
-        return self._folder / f"{r}.graph"
+    def _graph(self, b: int) -> Path:
+        return self._folder / f"{b}.graph"
 
 
 class BatchRows:
-    """The vectors of all regions, in blocks of ALIGN photos (see `classifiers.rows.Rows`)."""
+    """The vectors (N, D) of all regions, in blocks of ALIGN photos (see `classifiers.rows.Rows`)."""
 
     def __init__(self, batches: PhotoBatches, n_regions: int, length: int):
-        self._runs = batches
+        self._batches = batches
         self.shape = (n_regions, length)
 
     def blocks(self) -> Iterator[Array]:
-        """Regions of ALIGN photos after ALIGN photos."""
-        for batch in self._runs:
+        """The vectors of ALIGN photos at a time."""
+        for batch in self._batches:
             X, groups, _ = batch.stacked
             ends = np.searchsorted(groups, np.arange(ALIGN, len(batch.photos), ALIGN))
             yield from np.split(X, ends)
 
 
 def standardise_blocks(batches: PhotoBatches, standard: Projection) -> Iterator[Array]:
-    """Vectors of all regions projected by `standard`, in blocks of ALIGN photos."""
+    """The features of all regions projected by `standard`, in blocks of ALIGN photos."""
     for batch in batches:
         for first in range(0, len(batch.photos), ALIGN):
             photos = batch.photos[first : first + ALIGN]
@@ -189,7 +189,7 @@ def standardise_blocks(batches: PhotoBatches, standard: Projection) -> Iterator[
 
 
 class Subset(Sequence[PhotoFeatures]):
-    """Some of the photos, by number, none of which is looked at before it is asked for."""
+    """The photos with the given numbers; each is loaded when it is indexed."""
 
     def __init__(self, photos: Sequence[PhotoFeatures], numbers: Ints):
         self._photos = photos
@@ -210,18 +210,18 @@ class Subset(Sequence[PhotoFeatures]):
         return self._photos[self._numbers[index]]
 
 
-def plan_length(budget: int, sizes: Ints, allowed: Array, D: int) -> int:
-    """How many photos a run may have for this process to stay within a budget of bytes.
+def plan_length(limit: int, sizes: Ints, allowed: Array, D: int) -> int:
+    """The number of photos per batch with which this process stays within `limit` bytes of memory.
 
-    A photo takes its vectors, its graph while it is laid out, its posterior four times (old, new, and as the bytes of
-    either file), and nu and log-odds of all K factors when it is inferred. Beside the runs there are the sample for
-    renewal, in the copies that ICA makes of it, and for the readers a few numbers for each region and what each located
-    object is like.
+    A photo needs its vectors, its graph while it is laid out, its posterior four times (old, new, and as the bytes of
+    both files), and nu and log-odds of all K factors when it is inferred. In addition there are the sample for the
+    renewal of free factors, in the copies that ICA makes of it, and for the region classifiers a few numbers per region
+    and the bags of attributes of each localised object.
     """
     K = allowed.shape[1]
     regions, active = float(sizes.mean()), float(allowed.sum(axis=1).mean())
     photo = regions * (4 * D + GRAPH + 16 * active + 12 * K) + 96 * K
     beside = SAMPLE * (D + K) * ICA_COPIES + PER_REGION * int(sizes.sum()) + 4 * BAGS * K * len(sizes) + SPARE
     least = int(photo * ALIGN)
-    left = leave_room(budget, beside + least, f"training on {len(sizes)} photos")
+    left = leave_room(limit, beside + least, f"training on {len(sizes)} photos")
     return ALIGN * (1 + int(left / (photo * ALIGN)))

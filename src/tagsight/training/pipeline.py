@@ -23,7 +23,7 @@ from tagsight.predict.trained_model import TrainedModel, Training
 from tagsight.regions import segment_photo
 from tagsight.runtime.interrupts import Stop, check_stop
 from tagsight.runtime.progress import Report, no_progress
-from tagsight.training.example_crops import crop_examples
+from tagsight.training.examples import crop_examples
 from tagsight.training.fit import fit_photos
 from tagsight.training.options import TrainOptions, check_options
 from tagsight.types import Array

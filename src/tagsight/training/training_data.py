@@ -1,4 +1,4 @@
-"""Runs of photos as a course: what the model says of them, and what teaches the readers."""
+"""Training data of the region classifiers and of the attributes of objects, from batches of photos."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,34 +27,35 @@ from tagsight.types import Array
 
 
 def infer_batches(batches: PhotoBatches, learned: FittedModel, allowed: Array) -> Iterator[tuple[PhotoBatch, Array]]:
-    """Each run with its log-odds (n, K) where photos allow the factors `allowed` (I, K)."""
+    """Each batch with the log-odds (n, K) of its regions, where photos allow the factors in `allowed` (I, K)."""
     for batch in batches:
         check_stop()
-        yield batch, infer_photos(learned, NewPhotos(*batch.stacked, allowed[batch.here])).log_odds
+        yield batch, infer_photos(learned, NewPhotos(*batch.stacked, allowed[batch.photo_range])).log_odds
 
 
 def fit_attributes(batches: PhotoBatches, learned: FittedModel, tags: Tags, allowed: Array) -> ObjectAttributes:
-    """From photos and their tags, with the objects where the model finds those `allowed` (I, K)."""
+    """Fit the attributes of objects to photos and tags, with objects where the model, given `allowed` (I, K), is on."""
     theta = learn_probability(tags.objects, tags.attributes)
     appearance = learned.state.appearance.mean[: tags.objects.shape[1]]
     sums = Deviations.none(tags.attributes.shape[1], appearance.shape[1])
     for batch, log_odds in infer_batches(batches, learned, allowed):
         photos = list(split_photos(batch.stacked.groups, batch.stacked.X, log_odds))
-        for first in range(0, len(photos), BLOCK):  # which no run divides
-            here = slice(batch.here.start + first, batch.here.start + min(first + BLOCK, len(photos)))
-            pairs = list_pairs(tags.objects[here])
+        for first in range(0, len(photos), BLOCK):  # blocks that no batch divides
+            last = min(first + BLOCK, len(photos))
+            block = slice(batch.photo_range.start + first, batch.photo_range.start + last)
+            pairs = list_pairs(tags.objects[block])
             if not len(pairs.photos):
                 continue
-            seen = [find_deviations(appearance, *photos[first + i]) for i in range(here.stop - here.start)]
-            deviation = np.stack([seen[i].deviation[o] for i, o in zip(*pairs, strict=True)])
-            n_regions = np.array([seen[i].n_regions[o] for i, o in zip(*pairs, strict=True)])
-            own = expect_own(theta, pairs, tags.attributes[here]) - theta[pairs.objects]
+            found = [find_deviations(appearance, *photo) for photo in photos[first:last]]
+            deviation = np.stack([found[i].deviation[o] for i, o in zip(*pairs, strict=True)])
+            n_regions = np.array([found[i].n_regions[o] for i, o in zip(*pairs, strict=True)])
+            own = expect_own(theta, pairs, tags.attributes[block]) - theta[pairs.objects]
             sums = sums.add(own, deviation, weigh_objects(n_regions))
     return solve_effects(theta, sums)
 
 
 class BatchedTrainingData(NamedTuple):
-    """What teaches the readers."""
+    """Training data of the region classifiers (see `classifiers.fit.TrainingData`)."""
 
     batches: PhotoBatches
     space: FeatureSpace
@@ -64,40 +65,40 @@ class BatchedTrainingData(NamedTuple):
 
     @property
     def width(self) -> int:
-        """See `classifiers.learn.TrainingData`."""
-        return int(self.space.views.ends[-1])
+        """Length of a vector of strengths."""
+        return int(self.space.embedding.views.ends[-1])
 
     @property
     def spill_dir(self) -> Path | None:
-        """See `classifiers.learn.TrainingData`."""
+        """Folder for arrays that do not fit into memory; None: all of them fit."""
         return self.batches.spill_dir
 
     @property
     def directions(self) -> BatchRows:
-        """See `classifiers.learn.TrainingData`."""
+        """The model's vectors (N, D) of all regions."""
         return BatchRows(self.batches, self.n_regions, self.space.length)
 
     @property
     def standard(self) -> Projection:
-        """See `classifiers.learn.TrainingData`."""
+        """The projection of standardised features."""
         return self.space.standard
 
     def standardised(self) -> Iterator[Array]:
-        """See `classifiers.learn.TrainingData`."""
+        """The features of all regions projected by `standard`, in blocks of whole photos."""
         return standardise_blocks(self.batches, self.space.standard)
 
     def regions(self) -> Iterator[Regions]:
-        """See `classifiers.learn.TrainingData`."""
+        """The regions, batch after batch."""
         for batch in self.batches:
             yield batch_regions(batch, self.space)
 
     def located(self) -> Iterator[tuple[Regions, Array]]:
-        """See `classifiers.learn.TrainingData`."""
+        """The regions with the model's log-odds (N, K_o) of objects, batch after batch."""
         n_objects = self.locator.settings.factors.objects
         for batch, log_odds in infer_batches(self.batches, self.locator, self.allowed):
             yield batch_regions(batch, self.space), log_odds[:, :n_objects]
 
 
 def batch_regions(batch: PhotoBatch, space: FeatureSpace) -> Regions:
-    """The regions of a run."""
-    return Regions(batch.photos, space.views, batch.stacked.X)
+    """The regions of a batch, for region classifiers."""
+    return Regions(batch.photos, space.embedding.views, batch.stacked.X)
