@@ -9,7 +9,7 @@ import pytest
 
 from tagsight.demo import render_collection
 from tests.pages import make_environment, read_commands
-from tests.web.test_serve_page import fetch
+from tests.web.test_serve_guide import fetch
 
 WORDS = {"car": "horse", "plain": "furry", "red": "brown"}  # of the rendered collection, and the README's instead
 

@@ -1,4 +1,4 @@
-"""Chromium driven by its driver, without a window and without the network."""
+"""Headless Chromium, controlled by its driver, without access to the network."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ FLAGS = (
 
 
 def open_browser(profile: Path, size: tuple[int, int], *, dark: bool = False) -> webdriver.Chrome:
-    """A page of this size."""
+    """Open a browser with a window of this size."""
     options = webdriver.ChromeOptions()
     options.binary_location = str(CHROMIUM)
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
@@ -35,7 +35,7 @@ def open_browser(profile: Path, size: tuple[int, int], *, dark: bool = False) ->
 
 
 def resize(browser: webdriver.Chrome, size: tuple[int, int]) -> None:
-    """Give the page another size; narrow ones are a phone's."""
+    """Change the size of the window; a narrow one emulates a phone."""
     width, height = size
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)

@@ -1,4 +1,4 @@
-"""An index of a small rendered collection with hostile words and file names, and a server of it."""
+"""An index of a small rendered collection with hostile tags and file names, and a server for it."""
 
 import csv
 import os
@@ -24,7 +24,7 @@ N_PHOTOS = 40
 
 
 class Made(NamedTuple):
-    """What the tests of the web page share."""
+    """The files that the tests of the web server share."""
 
     photos: Path
     model: Path
@@ -39,7 +39,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     os.environ["TAGSIGHT_CACHE"] = str(folder / "cache")
     render_collection(folder / "rendered", n_photos=N_PHOTOS, seed=3)
     photos = folder / "rendered/train"
-    spoil(photos)
+    add_hostile_texts(photos)
     options = TrainOptions(n_free=3, n_regions=30, n_workers=1)
     save_model(train(open_collection(photos), options).model, folder / "a.model")
     build_index(load_model(folder / "a.model"), list_source(photos), folder / "a.index", n_workers=1)
@@ -51,8 +51,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
         os.environ["TAGSIGHT_CACHE"] = before
 
 
-def spoil(photos: Path) -> None:
-    """Give every other photo a hostile tag, and one a hostile name."""
+def add_hostile_texts(photos: Path) -> None:
+    """Give every second photo a hostile tag, and one photo a hostile file name."""
     path = photos / "tags.csv"
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -68,7 +68,7 @@ def spoil(photos: Path) -> None:
 
 @pytest.fixture(scope="session")
 def address(made: Made) -> Iterator[str]:
-    """A server that no test changes."""
+    """The address of a server whose index no test changes."""
     with serve_in_thread(open_index(made.folder)) as address:
         yield address
 

@@ -1,4 +1,4 @@
-"""The JSON API tells what the index holds, and pictures are right."""
+"""The JSON API returns what the index contains, and images are correct."""
 
 import os
 import shutil
@@ -16,12 +16,12 @@ from tagsight.index import Index, open_index
 from tagsight.index.manifest import read_manifest, write_manifest
 from tagsight.predict.regions import paint_objects
 from tagsight.web import uploads
-from tagsight.web.photofiles import NotServedError, PhotoFile, Pictures, locate_photo
+from tagsight.web.images import ImageCache, PhotoFile, PhotoUnavailableError, locate_photo
 from tagsight.web.server import serve_in_thread
 from tests.web.conftest import Made
 
 
-def test_search_answers_what_the_index_finds(client: httpx.Client, made: Made) -> None:
+def test_search_returns_the_hits_of_the_index(client: httpx.Client, made: Made) -> None:
     index = open_index(made.folder)
     query = f"{index.manifest.attributes[0]} {index.manifest.objects[0]}, {index.manifest.objects[1]}"
     answer = client.get("/api/search", params={"q": query, "threshold": 0, "start": 2, "count": 5}).json()
@@ -32,13 +32,13 @@ def test_search_answers_what_the_index_finds(client: httpx.Client, made: Made) -
     assert answer["next"] == 7
 
 
-def test_the_last_page_says_so(client: httpx.Client, made: Made) -> None:
+def test_next_is_null_on_the_last_page(client: httpx.Client, made: Made) -> None:
     n_photos = open_index(made.folder).manifest.n_photos
     for count, following in ((n_photos - 1, n_photos - 1), (n_photos, None), (n_photos + 1, None)):
         assert client.get("/api/photos", params={"count": count}).json()["next"] == following
 
 
-def test_an_unknown_word_comes_with_the_nearest(client: httpx.Client, made: Made) -> None:
+def test_an_unknown_word_is_answered_with_similar_words(client: httpx.Client, made: Made) -> None:
     word = open_index(made.folder).manifest.objects[0]
     answer = client.get("/api/search", params={"q": f"{word}xq"})
     assert answer.status_code == 422
@@ -46,7 +46,7 @@ def test_an_unknown_word_comes_with_the_nearest(client: httpx.Client, made: Made
     assert answer.json()["nearest"][0] == word
 
 
-def test_words_and_factors_are_those_of_the_model(client: httpx.Client, made: Made) -> None:
+def test_words_and_factors_match_the_model(client: httpx.Client, made: Made) -> None:
     index = open_index(made.folder)
     words = client.get("/api/words").json()
     assert words["objects"] == list(index.manifest.objects)
@@ -59,27 +59,27 @@ def test_words_and_factors_are_those_of_the_model(client: httpx.Client, made: Ma
     assert picture.content == index.model.example_crops[column][0].jpeg
 
 
-def test_regions_of_a_photo_cover_it(client: httpx.Client, made: Made) -> None:
+def test_the_regions_of_a_photo_cover_it(client: httpx.Client, made: Made) -> None:
     regions = open_index(made.folder).look_up(2).regions
     answer = client.get("/api/photos/2").json()
     assert answer["size"] == list(regions.size)
     width, height = regions.size
     total = 0.0
-    for told in answer["regions"]:
-        x0, y0, x1, y1 = told["box"]
-        for ring in told["outline"]:
+    for region in answer["regions"]:
+        x0, y0, x1, y1 = region["box"]
+        for ring in region["outline"]:
             points = np.array(ring)
             assert (points >= (x0, y0)).all()
             assert (points <= (x1, y1)).all()
             x, y = points.T
             total += 0.5 * (np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))
-        best = told["objects"][0]
-        assert best["score"] == regions.probabilities[told["region"], : len(regions.names.objects)].max()
-        assert told["object"] == (best["name"] if best["score"] >= 0.5 else None)
+        best = region["objects"][0]
+        assert best["score"] == regions.probabilities[region["region"], : len(regions.names.objects)].max()
+        assert region["object"] == (best["name"] if best["score"] >= 0.5 else None)
     assert abs(total) == pytest.approx(width * height, rel=0.1)
 
 
-def test_the_mask_is_the_segmentation(client: httpx.Client, made: Made) -> None:
+def test_the_mask_equals_the_segmentation(client: httpx.Client, made: Made) -> None:
     regions = open_index(made.folder).look_up(2).regions
     for threshold in (0.2, 0.5):
         answer = client.get("/api/photos/2/mask.png", params={"threshold": threshold})
@@ -88,7 +88,7 @@ def test_the_mask_is_the_segmentation(client: httpx.Client, made: Made) -> None:
         np.testing.assert_array_equal(np.asarray(image), paint_objects(regions, threshold=threshold))
 
 
-def test_an_outline_runs_around_the_best_region_and_those_joined_to_it(made: Made) -> None:
+def test_an_outline_surrounds_the_best_region_and_its_fitting_neighbours(made: Made) -> None:
     index = open_index(made.folder)
     n_apart = 0
     for column, word in enumerate(index.manifest.objects):
@@ -102,10 +102,10 @@ def test_an_outline_runs_around_the_best_region_and_those_joined_to_it(made: Mad
             np.testing.assert_array_equal(area, np.isin(regions.labels, inside), "whole regions")
             assert cv2.connectedComponents(area.astype(np.uint8), connectivity=4)[0] == 2, "one piece"
             n_apart += len(fits) > len(inside)
-    assert n_apart, "some photo has fitting regions elsewhere"
+    assert n_apart, "no photo has fitting regions elsewhere"
 
 
-def test_a_picture_is_small_upright_tagged_and_says_nothing_else(own: Index, tmp_path: Path) -> None:
+def test_an_image_is_upright_and_resized_and_has_no_metadata(own: Index, tmp_path: Path) -> None:
     path = tmp_path / "turned.jpg"
     pixels = np.zeros((200, 900, 3), np.uint8)
     pixels[:, :450, 0] = 255
@@ -114,35 +114,35 @@ def test_a_picture_is_small_upright_tagged_and_says_nothing_else(own: Index, tmp
     exif[0x010E] = "secret"
     Image.fromarray(pixels).save(path, exif=exif)
     file = PhotoFile(path, 1, 1)
-    content = Pictures().draw(file, 480)
+    content = ImageCache().load_jpeg(file, 480)
     image = Image.open(BytesIO(content))
     assert image.size == (107, 480)
     assert np.asarray(image)[0, 50, 0] > 200
     assert b"secret" not in content
-    assert file.tag(480) != file.tag(1600)
-    assert file.tag(480) != PhotoFile(path, 2, 1).tag(480)
+    assert file.make_etag(480) != file.make_etag(1600)
+    assert file.make_etag(480) != PhotoFile(path, 2, 1).make_etag(480)
 
 
-def test_an_unchanged_picture_is_not_sent_again(client: httpx.Client) -> None:
+def test_an_unchanged_image_is_answered_with_304(client: httpx.Client) -> None:
     first = client.get("/api/photos/1/picture.jpg")
     again = client.get("/api/photos/1/picture.jpg", headers={"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert client.get("/api/photos/1/picture.jpg", headers={"if-none-match": '"x"'}).content == first.content
 
 
-def test_pictures_kept_in_memory_stay_within_their_limit(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_images_stay_within_the_memory_limit(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     index = open_index(made.folder)
     files = [locate_photo(index, photo) for photo in range(6)]
-    one = len(Pictures().draw(files[0], 480))
-    pictures = Pictures(largest=3 * one)
+    one = len(ImageCache().load_jpeg(files[0], 480))
+    images = ImageCache(max_bytes=3 * one)
     for file in files:
-        pictures.draw(file, 480)
-    assert 0 < pictures._n_bytes == sum(map(len, pictures._kept.values())) <= 3 * one
-    monkeypatch.setattr(Pictures, "_read", lambda *_: pytest.fail("the last one was kept"))
-    pictures.draw(files[-1], 480)
+        images.load_jpeg(file, 480)
+    assert 0 < images._n_bytes == sum(map(len, images._cached.values())) <= 3 * one
+    monkeypatch.setattr(ImageCache, "_encode", lambda *_: pytest.fail("the last one is cached"))
+    images.load_jpeg(files[-1], 480)
 
 
-def test_a_link_out_of_the_collection_is_served_if_it_is_what_was_indexed(
+def test_a_link_out_of_the_collection_is_served_only_if_its_file_is_unchanged(
     own: Index, made: Made, tmp_path: Path
 ) -> None:
     photos = tmp_path / "photos"
@@ -159,11 +159,11 @@ def test_a_link_out_of_the_collection_is_served_if_it_is_what_was_indexed(
     shutil.copyfile(made.other, outside)
     for change in (lambda: None, lambda: os.utime(outside, ns=times)):
         change()
-        with pytest.raises(NotServedError, match="changed since it was indexed; run 'tagsight index' again"):
+        with pytest.raises(PhotoUnavailableError, match="changed since it was indexed; run 'tagsight index' again"):
             locate_photo(own, first.photo)
     shutil.copy2(made.photos / first.path, outside)
     os.utime(outside, ns=(times[0], times[1] + 1))
-    with pytest.raises(NotServedError, match="changed since it was indexed"):
+    with pytest.raises(PhotoUnavailableError, match="changed since it was indexed"):
         locate_photo(own, first.photo)
     (photos / first.path).unlink()
     (photos / first.path).symlink_to(photos / second.path)
@@ -171,10 +171,10 @@ def test_a_link_out_of_the_collection_is_served_if_it_is_what_was_indexed(
     os.unlink(photos / first.path)
     with serve_in_thread(own) as address:
         answer = httpx.get(f"{address}/api/photos/{first.photo}/picture.jpg", trust_env=False)
-    assert (answer.status_code, answer.json()["detail"]) == (404, f"the file of photo {first.photo} is gone")
+    assert (answer.status_code, answer.json()["detail"]) == (404, f"the file of photo {first.photo} no longer exists")
 
 
-def test_a_sent_photo_is_told_as_if_it_were_in_the_index(client: httpx.Client, made: Made) -> None:
+def test_an_uploaded_photo_gets_the_same_answer_as_an_indexed_one(client: httpx.Client, made: Made) -> None:
     index = open_index(made.folder)
     path = index.path(4)
     sent = client.post("/api/annotate", content=path.read_bytes()).json()
@@ -186,7 +186,7 @@ def test_a_sent_photo_is_told_as_if_it_were_in_the_index(client: httpx.Client, m
     np.testing.assert_array_equal(Image.open(BytesIO(mask.content)), Image.open(BytesIO(stored_mask.content)))
 
 
-def test_too_many_pixels_are_refused_before_they_are_decoded(client: httpx.Client) -> None:
+def test_a_photo_with_too_many_pixels_is_rejected(client: httpx.Client) -> None:
     stream = BytesIO()
     Image.new("1", (8000, 8000)).save(stream, "PNG")
     answer = client.post("/api/annotate", content=stream.getvalue())
@@ -194,40 +194,42 @@ def test_too_many_pixels_are_refused_before_they_are_decoded(client: httpx.Clien
     assert "60,000,000 pixels" in answer.json()["detail"]
 
 
-def test_those_who_would_wait_too_long_are_sent_away(own: Index, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uploads_beyond_the_queue_limit_are_rejected(own: Index, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     gate, inside = threading.Event(), threading.Semaphore(0)
     running: list[int] = []
 
-    def predict(self: uploads.Annotator, content: bytes) -> None:
+    def predict(self: uploads.UploadAnnotator, content: bytes) -> None:
         running.append(1)
-        assert len(running) == 1, "one at a time"
+        assert len(running) == 1, "photos are annotated one at a time"
         inside.release()
         gate.wait(30)
         running.pop()
-        raise uploads.busy("looked")
+        raise uploads.make_busy_error("annotated")
 
-    monkeypatch.setattr(uploads.Annotator, "predict", predict)
+    monkeypatch.setattr(uploads.UploadAnnotator, "predict", predict)
     answers: list[httpx.Response] = []
     with serve_in_thread(own) as address:
 
         def send() -> None:
             answers.append(httpx.post(f"{address}/api/annotate", content=b"x", timeout=60, trust_env=False))
 
-        waiting = [threading.Thread(target=send) for _ in range(uploads.WAITING + 4)]
+        waiting = [threading.Thread(target=send) for _ in range(uploads.MAX_WAITING + 4)]
         for thread in waiting:
             thread.start()
         assert inside.acquire(timeout=30)
         while len(answers) < 3:
             gate.wait(0.01)
         assert all(answer.status_code == 429 and answer.headers["retry-after"] for answer in answers)
-        assert all("waiting already" in answer.json()["detail"] for answer in answers)
+        assert all("too many photos are waiting" in answer.json()["detail"] for answer in answers)
         gate.set()
         for thread in waiting:
             thread.join()
-    assert sorted(answer.json()["detail"] for answer in answers)[:5] == ["looked"] * 5
+    assert sorted(answer.json()["detail"] for answer in answers)[:5] == ["annotated"] * 5
 
 
-def test_nothing_that_is_sent_is_written(client: httpx.Client, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_uploaded_photo_is_not_written_to_disk(
+    client: httpx.Client, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[str] = []
     real = os.open
 
@@ -242,7 +244,7 @@ def test_nothing_that_is_sent_is_written(client: httpx.Client, made: Made, monke
     assert opened == []
 
 
-def test_errors_are_described_as_the_json_that_they_are(client: httpx.Client) -> None:
+def test_errors_match_their_openapi_description(client: httpx.Client) -> None:
     described = client.get("/openapi.json").json()
     n_pictures = 0
     for path, operations in described["paths"].items():

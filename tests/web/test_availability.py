@@ -1,4 +1,4 @@
-"""Requests that overlap, come slowly or find no index are answered with what the protocol has for them."""
+"""Concurrent and slow requests, and a missing index, get the right HTTP status."""
 
 import http.client
 import shutil
@@ -14,7 +14,7 @@ import pytest
 from tagsight.index import Index, open_index
 from tagsight.index.errors import BusyError
 from tagsight.index.manifest import read_manifest, write_manifest
-from tagsight.web import guard, server
+from tagsight.web import security, server
 from tagsight.web.server import serve_in_thread
 from tests.index.made import put_wide_index
 from tests.web.conftest import Made
@@ -23,7 +23,7 @@ CLIENTS = 16
 IMAGES = ("picture.jpg", "mask.png", "outline.svg")
 
 
-def ask(address: str, path: str, method: str = "GET", **more: object) -> httpx.Response:
+def request(address: str, path: str, method: str = "GET", **more: object) -> httpx.Response:
     return httpx.request(method, address + path, timeout=60, trust_env=False, **more)  # pyright: ignore[reportArgumentType]
 
 
@@ -36,7 +36,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def test_sixteen_clients_get_outlines_pages_likes_and_searches_without_an_error(wide: str) -> None:
+def test_sixteen_concurrent_clients_get_no_error(wide: str) -> None:
     start = threading.Barrier(CLIENTS)
 
     def visit(client: int) -> list[tuple[int, str]]:
@@ -62,7 +62,7 @@ def test_sixteen_clients_get_outlines_pages_likes_and_searches_without_an_error(
     assert [text for status, text in answered if status != 200] == []
 
 
-def test_an_index_that_is_busy_is_asked_again_later(own: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_index_is_answered_with_503_and_retry_after(own: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Index, *_: object, **__: object) -> None:
         raise BusyError("there is not enough memory for this request now; try again later")
 
@@ -71,26 +71,26 @@ def test_an_index_that_is_busy_is_asked_again_later(own: Index, monkeypatch: pyt
             monkeypatch.setattr(Index, name, refuse)
         word = own.manifest.objects[0]
         for path in (f"/?q={word}", "/", "/photos/1"):
-            answer = ask(address, path)
+            answer = request(address, path)
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
             assert answer.headers["content-type"].startswith("text/html")
             assert "not enough memory" in answer.text
         for path in (f"/api/search?q={word}", "/api/photos/1", f"/api/photos/1/outline.svg?q={word}", "/api/photos"):
-            answer = ask(address, path)
+            answer = request(address, path)
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
             assert "not enough memory" in answer.json()["detail"]
 
 
-def test_a_request_that_takes_too_long_is_ended(own: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "SLOWEST_ANSWER", 0.0)
+def test_a_request_that_takes_too_long_is_answered_with_503(own: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(security, "ANSWER_TIMEOUT", 0.0)
     with serve_in_thread(own) as address:
-        answer = ask(address, f"/api/search?q={own.manifest.objects[0]}")
+        answer = request(address, f"/api/search?q={own.manifest.objects[0]}")
         assert (answer.status_code, "took too long" in answer.json()["detail"]) == (503, True)
-        assert ask(address, "/annotate").status_code == 200, "needs nothing from the index"
+        assert request(address, "/annotate").status_code == 200, "this page does not use the index"
 
 
 @pytest.mark.parametrize("loss", ["folder", "manifest", "parts", "garbage", "garbage manifest"])
-def test_a_lost_index_is_the_servers_fault_and_its_place_is_not_told(own: Index, loss: str, made: Made) -> None:
+def test_an_unreadable_index_is_answered_with_503_without_its_path(own: Index, loss: str, made: Made) -> None:
     word = own.manifest.objects[0]
     with serve_in_thread(own) as address:
         if loss == "folder":
@@ -108,22 +108,22 @@ def test_a_lost_index_is_the_servers_fault_and_its_place_is_not_told(own: Index,
         for path in (f"/?q={word}", "/", "/photos/1", "/factors", f"/api/search?q={word}", "/api/photos/1",
                      *(f"/api/photos/1/{name}?q={word}" for name in IMAGES), "/api/photos/1/like",
                      "/api/factors"):  # fmt: skip
-            answer = ask(address, path)
+            answer = request(address, path)
             assert answer.status_code == 503, (path, answer.text)
             assert "the index cannot be read" in answer.text
             assert answer.headers["retry-after"]
-            check_nothing_private(answer, own.folder, made)
-        answer = ask(address, "/api/annotate", "POST", content=made.other.read_bytes())
+            check_no_paths(answer, own.folder, made)
+        answer = request(address, "/api/annotate", "POST", content=made.other.read_bytes())
         assert answer.status_code == 503
-        check_nothing_private(answer, own.folder, made)
+        check_no_paths(answer, own.folder, made)
 
 
-def check_nothing_private(answer: httpx.Response, folder: Path, made: Made) -> None:
-    for place in (folder, made.photos, made.model, Path.home()):
-        assert str(place) not in answer.text
+def check_no_paths(answer: httpx.Response, folder: Path, made: Made) -> None:
+    for path in (folder, made.photos, made.model, Path.home()):
+        assert str(path) not in answer.text
 
 
-def test_no_error_tells_where_the_servers_files_are(own: Index, made: Made, tmp_path: Path) -> None:
+def test_no_error_contains_paths_of_the_server(own: Index, made: Made, tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     shutil.copytree(made.photos, photos)
     write_manifest(own.folder, read_manifest(own.folder)._replace(root=str(photos)))
@@ -142,15 +142,15 @@ def test_no_error_tells_where_the_servers_files_are(own: Index, made: Made, tmp_
             ("POST", "/factors/free-1/name", {"data": {"name": "x"}}), ("POST", "/factors/free-1/name/remove", {}),
             ("POST", "/api/annotate", {"content": b"no photo"}),
         ]:  # fmt: skip
-            answer = ask(address, path, method, **more)
+            answer = request(address, path, method, **more)
             assert answer.status_code >= 400, path
-            check_nothing_private(answer, tmp_path, made)
+            check_no_paths(answer, tmp_path, made)
 
 
-def test_a_failure_of_the_server_is_one_sentence(own: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_of_the_server_is_reported_in_one_sentence(own: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Index, "look_up", lambda *_: 1 / 0)
     with serve_in_thread(own) as address:
-        api, page = ask(address, "/api/photos/1"), ask(address, "/photos/1")
+        api, page = request(address, "/api/photos/1"), request(address, "/photos/1")
     assert (api.status_code, page.status_code) == (500, 500)
     assert api.json()["detail"].startswith("the server failed")
     assert 'id="problem"' in page.text
@@ -162,11 +162,11 @@ def test_a_failure_of_the_server_is_one_sentence(own: Index, monkeypatch: pytest
     ["/", "/?q=zzz", "/photos/1", "/photos/4294967295", "/factors", "/static/style.css", "/api/words", "/api/photos/1",
      "/api/photos/1/picture.jpg", "/api/photos/1/mask.png", "/api/search?q=zzz", "/nowhere", "/openapi.json"],
 )  # fmt: skip
-def test_head_is_get_without_the_body(address: str, path: str) -> None:
+def test_head_equals_get_without_the_body(address: str, path: str) -> None:
     host, port = address.removeprefix("http://").rsplit(":", 1)
     connection = http.client.HTTPConnection(host, int(port), timeout=60)
     answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
-    for method in ("GET", "HEAD", "GET"):  # the last: nothing of an earlier body is left on the connection
+    for method in ("GET", "HEAD", "GET"):  # the last one shows that no body is left on the connection
         connection.request(method, path)
         response = connection.getresponse()
         headers = {name: value for name, value in response.getheaders() if name != "date"}
@@ -190,15 +190,17 @@ def receive_all(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "], ids=["none", "half"])
-def test_headers_that_do_not_come_end_the_connection(own: Index, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    monkeypatch.setattr(server, "SLOWEST_HEADERS", 0.2)
+def test_late_headers_close_the_connection(own: Index, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    monkeypatch.setattr(server, "HEADERS_TIMEOUT", 0.2)
     with serve_in_thread(own) as address, connect(address) as connection:
         connection.sendall(sent)
         assert receive_all(connection).startswith(b"HTTP/1.1 408")
 
 
-def test_a_second_request_on_a_connection_has_the_same_time(own: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "SLOWEST_HEADERS", 0.5)
+def test_the_header_timeout_applies_to_later_requests_on_a_connection(
+    own: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "HEADERS_TIMEOUT", 0.5)
     with serve_in_thread(own) as address, connect(address) as connection:
         connection.sendall(b"GET /static/icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n")
         first = b""
@@ -214,10 +216,8 @@ def test_a_second_request_on_a_connection_has_the_same_time(own: Index, monkeypa
     [("POST", "/api/annotate"), ("POST", "/annotate"), ("PUT", "/api/factors/free-1/name"),
      ("POST", "/factors/free-1/name")],
 )  # fmt: skip
-def test_a_body_that_does_not_come_is_not_waited_for(
-    own: Index, monkeypatch: pytest.MonkeyPatch, method: str, path: str
-) -> None:
-    monkeypatch.setattr(guard, "SLOWEST_BODY", 0.2)
+def test_a_late_body_is_answered_with_408(own: Index, monkeypatch: pytest.MonkeyPatch, method: str, path: str) -> None:
+    monkeypatch.setattr(security, "BODY_TIMEOUT", 0.2)
     with serve_in_thread(own) as address, connect(address) as connection:
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n"
@@ -236,11 +236,11 @@ def test_a_body_that_does_not_come_is_not_waited_for(
         ("POST /api/annotate HTTP/1.1\r\nHost: elsewhere", 421),
     ],
 )
-def test_a_body_that_nobody_waits_for_does_not_keep_the_connection(
+def test_an_unread_body_does_not_keep_the_connection_open(
     own: Index, monkeypatch: pytest.MonkeyPatch, head: str, status: int
 ) -> None:
-    monkeypatch.setattr(server, "SLOWEST_REST", 0.3)
+    monkeypatch.setattr(server, "UNREAD_BODY_TIMEOUT", 0.3)
     with serve_in_thread(own) as address, connect(address) as connection:
         connection.sendall(f"{head}\r\nContent-Length: 1000\r\n\r\nx".encode())
-        answer = receive_all(connection)  # ends only when the server closes the connection
+        answer = receive_all(connection)  # returns only when the server closes the connection
     assert answer.startswith(f"HTTP/1.1 {status}".encode())

@@ -1,4 +1,4 @@
-"""The pages as people use them, in Chromium."""
+"""The pages in Chromium."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -34,13 +34,13 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 
 
 @pytest.fixture(autouse=True)
-def calm(browser: webdriver.Chrome) -> Iterator[None]:
-    """Nothing a page does is blocked by its own policy or fails, but for answers that are meant to refuse."""
+def check_console(browser: webdriver.Chrome) -> Iterator[None]:
+    """Fail if the console reports an error or a blocked request, other than an expected status 422."""
     resize(browser, WIDE)
     browser.get_log("browser")
     yield
-    said = [entry["message"] for entry in browser.get_log("browser") if "422" not in entry["message"]]
-    assert said == []
+    messages = [entry["message"] for entry in browser.get_log("browser") if "422" not in entry["message"]]
+    assert messages == []
 
 
 def wait(browser: webdriver.Chrome, condition: Callable[[webdriver.Chrome], T]) -> T:
@@ -56,15 +56,17 @@ def by_id(browser: webdriver.Chrome, name: str) -> WebElement:
     return browser.find_element(By.ID, name)
 
 
-def press(browser: webdriver.Chrome, *keys: str) -> None:
+def press_keys(browser: webdriver.Chrome, *keys: str) -> None:
     ActionChains(browser).send_keys(*keys).perform()
 
 
-def active(browser: webdriver.Chrome) -> WebElement:
+def get_focused(browser: webdriver.Chrome) -> WebElement:
     return browser.switch_to.active_element
 
 
-def test_search_suggests_finds_and_ends_at_the_threshold(browser: webdriver.Chrome, address: str, made: Made) -> None:
+def test_search_suggests_words_and_lists_photos_to_the_threshold(
+    browser: webdriver.Chrome, address: str, made: Made
+) -> None:
     index = open_index(made.folder)
     word = index.manifest.objects[0]
     browser.get(address)
@@ -96,7 +98,7 @@ def test_search_suggests_finds_and_ends_at_the_threshold(browser: webdriver.Chro
     assert browser.execute_script(outlines)
 
 
-def test_an_outline_lies_on_its_photo(browser: webdriver.Chrome, address: str, made: Made) -> None:
+def test_an_outline_covers_its_photo(browser: webdriver.Chrome, address: str, made: Made) -> None:
     browser.get(f"{address}/?q={open_index(made.folder).manifest.objects[0]}&threshold=0")
     places = browser.execute_script(
         "return [...document.querySelectorAll('.frame')].slice(0, 4).map(f => [...f.children].map(i => {"
@@ -106,7 +108,7 @@ def test_an_outline_lies_on_its_photo(browser: webdriver.Chrome, address: str, m
     assert all(photo == outline for photo, outline in places)
 
 
-def test_hovering_a_region_tells_what_it_is_and_outlines_can_be_hidden(
+def test_pointing_at_a_region_shows_its_words_and_outlines_can_be_hidden(
     browser: webdriver.Chrome, address: str, made: Made
 ) -> None:
     index = open_index(made.folder)
@@ -127,7 +129,7 @@ def test_hovering_a_region_tells_what_it_is_and_outlines_can_be_hidden(
     wait(browser, lambda b: f"region {wanted}" in details.text)
     assert index.manifest.objects[0] in details.text
     shape = browser.find_element(By.CSS_SELECTOR, f'[data-region="{wanted}"]').get_attribute("d")
-    assert browser.find_element(By.CSS_SELECTOR, ".halo").get_attribute("d") == shape
+    assert browser.find_element(By.CSS_SELECTOR, ".selection").get_attribute("d") == shape
     assert f"{100 * hit.score:.0f}%" in details.text
     ActionChains(browser).move_to_element(browser.find_element(By.TAG_NAME, "h1")).perform()
     wait(browser, lambda b: "Point at a region" in details.text)
@@ -138,7 +140,7 @@ def test_hovering_a_region_tells_what_it_is_and_outlines_can_be_hidden(
     assert not outline.is_displayed()
 
 
-def test_words_are_those_of_a_touch_screen_where_there_is_one(browser: webdriver.Chrome, address: str) -> None:
+def test_the_instructions_fit_the_input_device(browser: webdriver.Chrome, address: str) -> None:
     resize(browser, PHONE)
     for touch, region, photo in (
         (True, "Tap a region", "Choose a photo"),
@@ -151,7 +153,7 @@ def test_words_are_those_of_a_touch_screen_where_there_is_one(browser: webdriver
         assert browser.find_element(By.CSS_SELECTOR, "label[for=file]").text.startswith(photo)
 
 
-def test_a_hit_is_shown_with_what_was_searched_for(browser: webdriver.Chrome, address: str, made: Made) -> None:
+def test_a_hit_opens_a_photo_with_the_match(browser: webdriver.Chrome, address: str, made: Made) -> None:
     index = open_index(made.folder)
     query = f"{index.manifest.attributes[0]} {index.manifest.objects[0]}"
     browser.get(f"{address}/?q={query}&threshold=0")
@@ -165,13 +167,13 @@ def test_a_hit_is_shown_with_what_was_searched_for(browser: webdriver.Chrome, ad
     assert browser.find_element(By.CSS_SELECTOR, '[data-searched="0"]').is_displayed()
 
 
-def test_a_named_factor_is_found(browser: webdriver.Chrome, own: Index) -> None:
+def test_a_factor_is_named_and_searched(browser: webdriver.Chrome, own: Index) -> None:
     with serve_in_thread(own) as address:
         browser.get(f"{address}/factors")
         field = browser.find_element(By.CSS_SELECTOR, "#free-1 input[name=name]")
         field.send_keys(own.manifest.objects[0], Keys.ENTER)
         assert "word of the index already" in wait(browser, lambda b: b.find_element(By.ID, "refused")).text
-        field = active(browser)
+        field = get_focused(browser)
         assert field.get_attribute("aria-describedby") == "refused"
         field.clear()
         field.send_keys("jagged <i>edge</i>", Keys.ENTER)
@@ -192,11 +194,11 @@ def test_a_photo_is_annotated(browser: webdriver.Chrome, address: str, made: Mad
     by_id(browser, "file").send_keys(str(made.other))
     wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, "#answer .region"))
     assert not by_id(browser, "problem").is_displayed()
-    assert active(browser) == by_id(browser, "answer")
+    assert get_focused(browser) == by_id(browser, "answer")
     loaded = "return document.querySelector('#answer img').naturalWidth"
     assert wait(browser, lambda b: b.execute_script(loaded)) == 320
-    press(browser, Keys.TAB)
-    assert active(browser).get_attribute("role") == "button"
+    press_keys(browser, Keys.TAB)
+    assert get_focused(browser).get_attribute("role") == "button"
     assert "region" in by_id(browser, "details").text
     assert by_id(browser, "saving").is_displayed()
 
@@ -213,7 +215,7 @@ def test_a_photo_is_dropped(browser: webdriver.Chrome, address: str) -> None:
     assert "made.png" in by_id(browser, "status").text
 
 
-def test_a_hostile_tag_is_text(browser: webdriver.Chrome, address: str, made: Made) -> None:
+def test_a_hostile_tag_is_displayed_as_text(browser: webdriver.Chrome, address: str, made: Made) -> None:
     index = open_index(made.folder)
     assert HOSTILE_TAG in index.manifest.attributes
     for place in ("/", "/factors", *(f"/photos/{photo.photo}" for photo in index.list_photos(n=3))):
@@ -229,57 +231,57 @@ def test_a_hostile_tag_is_text(browser: webdriver.Chrome, address: str, made: Ma
     assert browser.title.startswith("Search")
 
 
-def test_the_keyboard_alone_will_do(browser: webdriver.Chrome, address: str, made: Made) -> None:
+def test_all_functions_work_with_the_keyboard(browser: webdriver.Chrome, address: str, made: Made) -> None:
     index = open_index(made.folder)
     word = index.manifest.objects[0]
     browser.get(address)
-    press(browser, Keys.TAB)
-    assert active(browser).text == "Skip to content"
-    assert active(browser).rect["y"] >= 0, "visible when focused"
-    press(browser, Keys.ENTER)
-    press(browser, Keys.TAB)
-    assert active(browser) == by_id(browser, "q")
-    press(browser, word[:2])
+    press_keys(browser, Keys.TAB)
+    assert get_focused(browser).text == "Skip to content"
+    assert get_focused(browser).rect["y"] >= 0, "the link is visible when it has the focus"
+    press_keys(browser, Keys.ENTER)
+    press_keys(browser, Keys.TAB)
+    assert get_focused(browser) == by_id(browser, "q")
+    press_keys(browser, word[:2])
     wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, "#suggestions [role=option]"))
-    press(browser, Keys.ARROW_DOWN)
-    marked = active(browser).get_attribute("aria-activedescendant")
+    press_keys(browser, Keys.ARROW_DOWN)
+    marked = get_focused(browser).get_attribute("aria-activedescendant")
     assert marked
     assert by_id(browser, marked).text.startswith(word)
-    press(browser, Keys.ENTER)
+    press_keys(browser, Keys.ENTER)
     best = index.find(word, top=1)[0]
     wait(browser, lambda b: f"q={word}" in b.current_url and shown_photos(b)[:1] == [best.photo])
-    assert active(browser).get_attribute("value") == f"{word} "
-    press(browser, Keys.TAB, Keys.TAB)
-    assert active(browser) == by_id(browser, "threshold")
-    press(browser, Keys.TAB)
+    assert get_focused(browser).get_attribute("value") == f"{word} "
+    press_keys(browser, Keys.TAB, Keys.TAB)
+    assert get_focused(browser) == by_id(browser, "threshold")
+    press_keys(browser, Keys.TAB)
     ring = browser.execute_script("return getComputedStyle(document.activeElement).outlineWidth")
     assert ring != "0px"
-    press(browser, Keys.ENTER)
+    press_keys(browser, Keys.ENTER)
     wait(browser, lambda b: f"/photos/{best.photo}?" in b.current_url and b.find_elements(By.ID, "details"))
     wait(browser, lambda b: f"region {best.matches[0].region}" in by_id(b, "details").text)
-    while active(browser).get_attribute("role") != "button":
-        press(browser, Keys.TAB)
-    first = active(browser).get_attribute("data-region")
+    while get_focused(browser).get_attribute("role") != "button":
+        press_keys(browser, Keys.TAB)
+    first = get_focused(browser).get_attribute("data-region")
     assert first == str(best.matches[0].region)
     moved = []
     for key in (Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_RIGHT, Keys.ARROW_DOWN):
-        press(browser, key)
-        moved.append(active(browser).get_attribute("data-region"))
+        press_keys(browser, key)
+        moved.append(get_focused(browser).get_attribute("data-region"))
         assert f"region {moved[-1]}" in by_id(browser, "details").text
     assert set(moved) - {first}
-    press(browser, Keys.TAB)
-    assert active(browser).get_attribute("data-toggle-searched") == "0"
+    press_keys(browser, Keys.TAB)
+    assert get_focused(browser).get_attribute("data-toggle-searched") == "0"
     outline = browser.find_element(By.CSS_SELECTOR, '[data-searched="0"]')
     assert outline.is_displayed()
-    press(browser, Keys.SPACE)
+    press_keys(browser, Keys.SPACE)
     assert not outline.is_displayed()
-    press(browser, Keys.TAB)
-    assert active(browser).get_attribute("data-toggle") == "0"
-    press(browser, Keys.SPACE)
+    press_keys(browser, Keys.TAB)
+    assert get_focused(browser).get_attribute("data-toggle") == "0"
+    press_keys(browser, Keys.SPACE)
     assert not browser.find_element(By.CSS_SELECTOR, '[data-object="0"]').is_displayed()
 
 
-def test_an_error_of_the_server_is_shown_in_place_of_the_photos(
+def test_an_error_of_the_server_replaces_the_photos(
     browser: webdriver.Chrome, own: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(self: Index, *_: object, **__: object) -> None:
@@ -304,7 +306,7 @@ def test_an_error_of_the_server_is_shown_in_place_of_the_photos(
 
 
 @pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
-def test_nothing_sticks_out_and_everything_has_a_name(
+def test_pages_fit_the_window_and_controls_have_names(
     browser: webdriver.Chrome, address: str, size: tuple[int, int]
 ) -> None:
     resize(browser, size)
@@ -322,7 +324,7 @@ def test_nothing_sticks_out_and_everything_has_a_name(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_contrast(browser: webdriver.Chrome, address: str, scheme: str) -> None:
+def test_text_has_enough_contrast(browser: webdriver.Chrome, address: str, scheme: str) -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     lowest: dict[str, float] = {}

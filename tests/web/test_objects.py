@@ -1,4 +1,4 @@
-"""The page, the API and `tagsight annotate` list the same objects of a photo, in the same order."""
+"""The pages, the API and `tagsight annotate` list the same objects of a photo, in the same order."""
 
 import json
 import re
@@ -18,7 +18,7 @@ STEP = 1 / LEVELS
 
 @pytest.fixture(scope="module")
 def annotated(made: Made) -> dict[int, list[dict]]:
-    """What the command says of every photo of the index, by number."""
+    """The objects that the command lists for every photo of the index, by number."""
     index = open_index(made.folder)
     photos = [photo.photo for photo in index.list_photos(n=100)]
     result = call("annotate", str(made.model), *(str(index.path(photo)) for photo in photos), "--json")
@@ -27,7 +27,7 @@ def annotated(made: Made) -> dict[int, list[dict]]:
     return {photo: line["objects"] for photo, line in zip(photos, lines, strict=True)}
 
 
-def test_the_api_lists_what_the_command_lists(
+def test_the_api_lists_the_objects_of_the_command(
     client: httpx.Client, made: Made, annotated: dict[int, list[dict]]
 ) -> None:
     index = open_index(made.folder)
@@ -44,7 +44,7 @@ def test_the_api_lists_what_the_command_lists(
             assert column[one["region"]] == column.max() == one["score"]
 
 
-def test_the_api_lists_as_many_as_the_command(client: httpx.Client, made: Made) -> None:
+def test_the_number_of_objects_is_an_option_of_the_command_and_the_api(client: httpx.Client, made: Made) -> None:
     path = open_index(made.folder).path(3)
     n_objects = len(open_index(made.folder).manifest.objects)
     result = call("annotate", str(made.model), str(path), "--json", "--objects", str(n_objects))
@@ -57,7 +57,7 @@ def test_the_api_lists_as_many_as_the_command(client: httpx.Client, made: Made) 
     assert [one["name"] for one in sent] == [one["name"] for one in expected]
 
 
-def on_page(page: str) -> list[tuple[str, str]]:
+def read_objects(page: str) -> list[tuple[str, str]]:
     """Names and percentages of the objects on a page, in order."""
     listed = page[page.index("<legend>Objects</legend>") :].split("</fieldset>")[0]
     return [
@@ -66,19 +66,21 @@ def on_page(page: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_the_pages_list_what_the_api_lists(client: httpx.Client, made: Made, annotated: dict[int, list[dict]]) -> None:
+def test_the_pages_list_the_objects_of_the_api(
+    client: httpx.Client, made: Made, annotated: dict[int, list[dict]]
+) -> None:
     index = open_index(made.folder)
     for photo in list(annotated)[:10]:
         listed = client.get(f"/api/photos/{photo}").json()["objects"]
         shown = [(one["name"], f"{100 * one['score']:.0f}%") for one in listed]
-        assert on_page(client.get(f"/photos/{photo}").text) == shown
+        assert read_objects(client.get(f"/photos/{photo}").text) == shown
     path: Path = index.path(4)
     sent = client.post("/annotate", content=path.read_bytes()).text
     expected = [(one["name"], f"{100 * one['score']:.0f}%") for one in annotated[4]]
-    assert on_page(sent) == expected
+    assert read_objects(sent) == expected
 
 
-def test_each_object_is_outlined_where_it_is_clearest(made: Made) -> None:
+def test_the_outline_of_an_object_surrounds_its_regions(made: Made) -> None:
     from tagsight.pictures.drawing import draw_photo
     from tagsight.pictures.outlines import draw_path, outline_mask
 

@@ -1,4 +1,4 @@
-"""The pages without a browser: what is on them, what is escaped, what they refuse."""
+"""The HTML of the pages: contents, escaping and errors."""
 
 import re
 from urllib.parse import quote
@@ -17,8 +17,8 @@ def photos_on(page: str) -> list[int]:
     return [int(number) for number in re.findall(r'href="/photos/(\d+)', grid)]
 
 
-def walk(client: httpx.Client, address: str) -> list[int]:
-    """Every photo reached by following the link for more."""
+def follow_pages(client: httpx.Client, address: str) -> list[int]:
+    """The photos of a page and of all pages that follow it."""
     found: list[int] = []
     while address:
         page = client.get(address).text
@@ -28,18 +28,18 @@ def walk(client: httpx.Client, address: str) -> list[int]:
     return found
 
 
-def test_without_a_query_every_photo_is_reached(client: httpx.Client, made: Made) -> None:
+def test_without_a_query_every_photo_is_listed(client: httpx.Client, made: Made) -> None:
     index = open_index(made.folder)
-    assert walk(client, "/") == sorted(photo.photo for photo in index.list_photos(n=100))
-    assert index.manifest.n_photos > 24, "one page would hold them all"
+    assert follow_pages(client, "/") == sorted(photo.photo for photo in index.list_photos(n=100))
+    assert index.manifest.n_photos > 24, "the photos need more than one page"
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3])
-def test_results_end_where_the_threshold_ends(client: httpx.Client, made: Made, threshold: float) -> None:
+def test_results_end_at_the_threshold(client: httpx.Client, made: Made, threshold: float) -> None:
     index = open_index(made.folder)
     word = index.manifest.objects[0]
     expected = [hit.photo for hit in index.find(word, top=None, threshold=threshold)]
-    assert walk(client, f"/?q={word}&threshold={threshold}") == expected
+    assert follow_pages(client, f"/?q={word}&threshold={threshold}") == expected
 
 
 def test_a_result_shows_score_and_outline(client: httpx.Client, made: Made) -> None:
@@ -51,21 +51,23 @@ def test_a_result_shows_score_and_outline(client: httpx.Client, made: Made) -> N
     assert f'src="/api/photos/{hit.photo}/outline.svg?q={word}"' in page
 
 
-def test_the_page_says_how_many_photos_there_are_and_what_a_score_means(client: httpx.Client, made: Made) -> None:
+def test_the_search_page_counts_the_photos_and_explains_the_percentage(client: httpx.Client, made: Made) -> None:
     index = open_index(made.folder)
     word, other = index.manifest.objects[0], index.manifest.attributes[0]
     for query, threshold in ((word, 0.0), (word, 0.3), (f"{other} {word}", 0.05), (f"{word}, {other}", 0.1)):
         n_hits = len(index.find(query, top=None, threshold=threshold))
         page = client.get("/", params={"q": query, "threshold": threshold}).text
         assert f"{n_hits} photo{'s score' if n_hits != 1 else ' scores'} {100 * threshold:.0f}% or more" in page
-        assert "score of a photo is the probability" in page
+        assert "The percentage is the probability that the photo shows" in page
         answer = client.get("/api/search", params={"q": query, "threshold": threshold, "count": 3}).json()
         assert answer["total"] == n_hits
-    assert "No photo scores 100% or more" in client.get("/", params={"q": f"{word} {other}", "threshold": 1}).text
+    nothing = client.get("/", params={"q": f"{word} {other}", "threshold": 1}).text
+    assert "No photo scores 100% or more" in nothing
+    assert "Lower the minimum score, or leave out a word" in nothing
     assert "probability that the object is in the photo" in client.get("/photos/1").text
 
 
-def test_a_hit_shows_the_words_that_found_it_their_score_and_region(client: httpx.Client, made: Made) -> None:
+def test_a_photo_reached_from_a_search_shows_the_match(client: httpx.Client, made: Made) -> None:
     index = open_index(made.folder)
     manifest = index.manifest
     pairs = [f'"{a}" {o}' for o in manifest.objects for a in manifest.attributes[::4]]
@@ -95,7 +97,7 @@ def test_a_hit_shows_the_words_that_found_it_their_score_and_region(client: http
     assert n_hits > 100
 
 
-def test_a_photo_is_shown_whatever_is_searched_for(client: httpx.Client) -> None:
+def test_a_photo_is_shown_even_if_the_query_is_invalid(client: httpx.Client) -> None:
     answer = client.get("/photos/1", params={"q": "zzz"})
     assert answer.status_code == 200
     assert "does not know the word" in answer.text
@@ -103,7 +105,7 @@ def test_a_photo_is_shown_whatever_is_searched_for(client: httpx.Client) -> None
     assert 'id="searched"' not in client.get("/photos/1").text
 
 
-def test_touch_and_pointer_have_words_of_their_own(client: httpx.Client) -> None:
+def test_the_instructions_for_touch_and_pointer_differ(client: httpx.Client) -> None:
     style = client.get("/static/style.css").text
     assert (
         "@media (hover: none) and (pointer: coarse) { .with-pointer { display: none } .with-touch { display: inline } }"
@@ -116,7 +118,7 @@ def test_touch_and_pointer_have_words_of_their_own(client: httpx.Client) -> None
     assert "Tap a region" in client.get("/photos/1").text
 
 
-def test_a_name_is_removed_on_the_page_and_by_programs(own: Index) -> None:
+def test_a_name_is_removed_on_the_page_and_with_the_api(own: Index) -> None:
     with serve_in_thread(own) as address, httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
         assert "Remove the name" not in client.get("/factors").text
         for remove in (
@@ -134,7 +136,7 @@ def test_a_name_is_removed_on_the_page_and_by_programs(own: Index) -> None:
         assert answer.json() == {"factor": "free-1", "name": None}
 
 
-def test_an_unknown_word_names_the_nearest(client: httpx.Client, made: Made) -> None:
+def test_an_unknown_word_is_answered_with_similar_words(client: httpx.Client, made: Made) -> None:
     word = open_index(made.folder).manifest.objects[0]
     answer = client.get(f"/?q={word}xq")
     assert answer.status_code == 422
@@ -146,7 +148,7 @@ def test_an_unknown_word_names_the_nearest(client: httpx.Client, made: Made) -> 
     [("/photos/4294967295", 404), ("/photos/99999999999", 422), ("/photos/-1", 422), ("/nowhere", 404),
      ("/?threshold=2", 422), ("/?threshold=nan", 422), ("/?start=-1", 422), ("/?q=%22", 422), ("/?q=-", 422)],
 )  # fmt: skip
-def test_what_cannot_be_shown_is_said_in_a_sentence(client: httpx.Client, path: str, status: int) -> None:
+def test_an_invalid_request_shows_a_page_with_the_problem(client: httpx.Client, path: str, status: int) -> None:
     answer = client.get(path)
     assert answer.status_code == status
     assert 'id="problem"' in answer.text
@@ -165,7 +167,7 @@ def test_hostile_tags_and_file_names_are_escaped(client: httpx.Client, made: Mad
     assert escape(HOSTILE_TAG) in client.get("/factors").text
 
 
-def test_a_photo_page_tells_of_every_region(client: httpx.Client, made: Made) -> None:
+def test_a_photo_page_lists_every_region(client: httpx.Client, made: Made) -> None:
     stored = open_index(made.folder).look_up(1)
     page = client.get("/photos/1").text
     for region, row in enumerate(stored.regions.probabilities[:, : len(stored.regions.names.objects)]):
@@ -178,13 +180,13 @@ def test_a_photo_page_tells_of_every_region(client: httpx.Client, made: Made) ->
         assert ("No object" in words) == (row.max() < 0.5)
 
 
-def test_a_named_factor_is_a_word_at_once_and_its_name_is_escaped(own: Index) -> None:
+def test_a_named_factor_can_be_searched_at_once_and_its_name_is_escaped(own: Index) -> None:
     with serve_in_thread(own) as address, httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
         for name in ("Jagged", "<b>jag</b>"):
             answer = client.post("/factors/free-1/name", data={"name": name})
             assert answer.status_code == 303
             page = client.get(answer.headers["location"])
-            assert "Now a word" in page.text
+            assert "Name saved" in page.text
             assert "<b>jag</b>" not in page.text
             found = client.get("/api/search", params={"q": f'"{name}"', "threshold": 0}).json()["hits"]
             assert [hit["photo"] for hit in found] == [hit.photo for hit in own.find("free-1", top=24)]
@@ -194,10 +196,10 @@ def test_a_named_factor_is_a_word_at_once_and_its_name_is_escaped(own: Index) ->
         assert client.post("/factors/free-77/name", data={"name": "x"}).status_code == 422
 
 
-def test_a_sent_photo_is_shown_with_its_regions(client: httpx.Client, made: Made) -> None:
+def test_an_uploaded_photo_is_shown_with_its_regions(client: httpx.Client, made: Made) -> None:
     answer = client.post("/annotate", content=made.other.read_bytes())
     assert answer.status_code == 200
     assert answer.text.count('class="region') == answer.text.count("data-words=") > 10
     refused = client.post("/annotate", content=b"no photo")
     assert refused.status_code == 422
-    assert "the photo sent" in refused.text
+    assert "the uploaded photo" in refused.text

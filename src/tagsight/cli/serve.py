@@ -8,7 +8,7 @@ import typer
 from tagsight.cli.arguments import Backbone
 from tagsight.index import open_index
 from tagsight.runtime.messages import print_message
-from tagsight.web.server import bracket, check_token, serve
+from tagsight.web.server import check_token, format_host, serve
 
 
 def run(
@@ -25,5 +25,5 @@ def run(
     """Search, look at and annotate photos in the browser."""
     check_token(host, token)
     opened = open_index(index, backbone=backbone)
-    address = f"http://{bracket(host)}:{port}/{'?token=...' if token else ''} (Ctrl-C ends it)"
+    address = f"http://{format_host(host)}:{port}/{'?token=...' if token else ''} (Ctrl-C ends it)"
     serve(opened, host=host, port=port, token=token, on_listening=lambda: print_message(address))

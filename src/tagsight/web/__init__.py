@@ -1,1 +1,1 @@
-"""Pages and a JSON API over an index: routes and templates."""
+"""A web server for an index: HTML pages and a JSON API."""

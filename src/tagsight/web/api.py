@@ -1,193 +1,220 @@
-"""The JSON API, and the pictures."""
+"""The routes of the JSON API, and of the images that the pages display."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
 from tagsight.errors import InputError
-from tagsight.index.query import LONGEST_QUERY
 from tagsight.pictures.drawing import draw_photo
 from tagsight.pictures.outlines import draw_svg, outline_mask
 from tagsight.pictures.palette import LARGEST, encode_palette
 from tagsight.predict.annotate import N_OBJECTS
 from tagsight.predict.regions import PhotoRegions, paint_objects
-from tagsight.web import answers
-from tagsight.web.photofiles import NotServedError, locate_photo
-from tagsight.web.site import COUNT, MOST_PHOTOS, THRESHOLD, Site, list_shown
+from tagsight.web import schemas
+from tagsight.web.dependencies import (
+    DEFAULT_THRESHOLD,
+    MAX_NUMBER,
+    PHOTOS_PER_PAGE,
+    Count,
+    CurrentIndex,
+    CurrentServices,
+    ObjectCount,
+    PhotoNumber,
+    QueryText,
+    Start,
+    Threshold,
+    split_page,
+)
+from tagsight.web.images import PhotoUnavailableError, locate_photo
 
-T = TypeVar("T")
-PhotoNumber = Annotated[int, Path(ge=0, le=MOST_PHOTOS)]
-Threshold = Annotated[float, Query(ge=0, le=1)]
-Start = Annotated[int, Query(ge=0, le=MOST_PHOTOS)]
-Count = Annotated[int, Query(ge=1, le=200)]
-ObjectCount = Annotated[int, Query(ge=1, le=1000, description="objects of the photo, at most")]
-IfNoneMatch = Annotated[str | None, Header()]
-
-SENTENCE: dict[str, Any] = {  # FastAPI would give a model the media type of the route, which is a picture's for some
-    "description": "One sentence that says what is wrong.",
-    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+# Every error is described with its media type, because FastAPI would give it that of the route: an image for some.
+ERROR: dict[str, Any] = {
+    "description": "One sentence that states what is wrong.",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorResponse"}}},
 }
-REFUSED: dict[int | str, dict[str, Any]] = dict.fromkeys((401, 403, 421), SENTENCE)  # by the guard, on every route
-BAD: dict[int | str, dict[str, Any]] = {422: SENTENCE, 503: SENTENCE}
-UNKNOWN_WORD = {**SENTENCE, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/UnknownWord"}}}}
-NO_PHOTO = {404: SENTENCE, **BAD}
-BODY_ERRORS = dict.fromkeys((408, 411, 413), SENTENCE) | BAD
-UPLOAD = {429: SENTENCE, **BODY_ERRORS}
-BODY = {
+UNKNOWN_WORD = {
+    **ERROR,
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/UnknownWordResponse"}}},
+}
+MIDDLEWARE_ERRORS: dict[int | str, dict[str, Any]] = dict.fromkeys((401, 403, 421), ERROR)
+INDEX_ERRORS: dict[int | str, dict[str, Any]] = {422: ERROR, 503: ERROR}
+PHOTO_ERRORS = {404: ERROR, **INDEX_ERRORS}
+BODY_ERRORS = dict.fromkeys((408, 411, 413), ERROR) | INDEX_ERRORS
+UPLOAD_ERRORS = {429: ERROR, **BODY_ERRORS}
+UPLOAD_BODY = {
     "requestBody": {
         "required": True,
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-        "description": "The photo's file: JPEG, PNG, WEBP, AVIF, BMP, TIFF or GIF.",
+        "description": "The content of an image file: JPEG, PNG, WEBP, AVIF, BMP, TIFF or GIF.",
     }
 }
 
+router = APIRouter(prefix="/api", responses=MIDDLEWARE_ERRORS)
 
-class Jpeg(Response):
-    """A picture."""
+
+class JpegResponse(Response):
+    """A JPEG image."""
 
     media_type = "image/jpeg"
 
 
-class Png(Response):
-    """A mask."""
+class PngResponse(Response):
+    """A PNG image."""
 
     media_type = "image/png"
 
 
-class Svg(Response):
-    """An outline."""
+class SvgResponse(Response):
+    """An SVG image."""
 
     media_type = "image/svg+xml"
 
 
-def make_api(site: Site) -> APIRouter:
-    """Everything under /api."""
-    router = APIRouter(prefix="/api", responses=REFUSED)
-    index = site.index
-
-    @router.get("/words", responses={503: {"model": answers.Problem}})
-    def list_words() -> answers.Words:
-        """Every word that can be searched for."""
-        manifest, names = index.manifest, index.names
-        free = manifest.factor_names[len(manifest.objects) + len(manifest.attributes) :]
-        return answers.Words(
-            objects=list(manifest.objects),
-            attributes=list(manifest.attributes),
-            discovered=[answers.Discovered(factor=factor, name=names.get(factor)) for factor in free],
-        )
-
-    @router.get("/search", responses={**BAD, 422: {"model": answers.UnknownWord}})
-    def search(
-        q: Annotated[str, Query(max_length=LONGEST_QUERY, description='such as "furry brown horse, car -person"')],
-        threshold: Threshold = THRESHOLD,
-        start: Start = 0,
-        count: Count = COUNT,
-    ) -> answers.SearchResponse:
-        """Photos that fit a query and score at least the threshold, best first."""
-        hits, following = take_page(index.find(q, top=count + 1, threshold=threshold, start=start), start, count)
-        told = [answers.to_hit(hit) for hit in hits]
-        total = index.count(q, threshold=threshold)
-        return answers.SearchResponse(query=q, threshold=threshold, total=total, hits=told, next=following)
-
-    @router.get("/photos", responses=BAD)
-    def list_photos(start: Start = 0, count: Count = COUNT) -> answers.PhotosResponse:
-        """The photos of the index."""
-        photos, following = take_page(index.list_photos(start=start, n=count + 1), start, count)
-        return answers.PhotosResponse(photos=[answers.to_listed_photo(photo) for photo in photos], next=following)
-
-    @router.get("/photos/{photo}", responses=NO_PHOTO)
-    def extract_photo(photo: PhotoNumber, objects: ObjectCount = N_OBJECTS) -> answers.PhotoResponse:
-        """The objects of a photo as `tagsight annotate` lists them, and what is in each region."""
-        return answers.to_photo(index.look_up(photo), objects)
-
-    @router.get("/photos/{photo}/like", responses=NO_PHOTO)
-    def find_like(
-        photo: PhotoNumber, region: Annotated[int | None, Query(ge=0, le=MOST_PHOTOS)] = None, count: Count = COUNT
-    ) -> answers.SimilarResponse:
-        """The photos most like a photo, or those with a region most like one of its regions."""
-        hits = index.like(photo, region, top=count)
-        return answers.SimilarResponse(hits=[answers.to_hit(hit) for hit in hits])
-
-    @router.get("/photos/{photo}/picture.jpg", response_class=Jpeg, responses={304: {}, **NO_PHOTO})
-    def show_photo(photo: PhotoNumber, side: Literal["480", "1600"] = "480", if_none_match: IfNoneMatch = None) -> Jpeg:
-        """A photo upright, its longer side at most `side` pixels."""
-        file = locate_photo(index, photo)
-        headers = {"etag": file.tag(int(side))}
-        if if_none_match == headers["etag"]:
-            return Jpeg(status_code=304, headers=headers)
-        return Jpeg(site.pictures.draw(file, int(side)), headers=headers)
-
-    @router.get("/photos/{photo}/outline.svg", response_class=Svg, responses={**NO_PHOTO, 422: UNKNOWN_WORD})
-    def outline(
-        photo: PhotoNumber,
-        q: Annotated[str, Query(max_length=LONGEST_QUERY)],
-    ) -> Svg:
-        """Outlines of what a query finds in a photo, to lie over it."""
-        found = index.find_areas(photo, q)
-        rings = [ring for area in found.areas for ring in outline_mask(area, found.size)]
-        return Svg(draw_svg(rings, found.size))
-
-    @router.get("/photos/{photo}/mask.png", response_class=Png, responses=NO_PHOTO)
-    def mask(photo: PhotoNumber, threshold: Threshold = 0.0) -> Png:
-        """A palette PNG of the photo's size: 0 background, 1.. objects in the order of /api/words."""
-        return Png(draw_mask(index.look_up(photo).regions, threshold), headers=attach(f"photo-{photo}.png"))
-
-    @router.get("/factors", responses=BAD)
-    def list_factors() -> list[answers.FactorResponse]:
-        """Every learned and discovered factor."""
-        return [
-            answers.to_factor(shown.column, shown.factor, shown.name, len(shown.example_crops))
-            for shown in list_shown(site)
-        ]
-
-    @router.get("/factors/{column}/example_crops/{number}.jpg", response_class=Jpeg, responses=NO_PHOTO)
-    def show_exemplar(
-        column: Annotated[int, Path(ge=0, le=MOST_PHOTOS)], number: Annotated[int, Path(ge=0, le=MOST_PHOTOS)]
-    ) -> Jpeg:
-        """A training region in which a factor is strongly on."""
-        example_crops = index.model.example_crops
-        if column >= len(example_crops) or number >= len(example_crops[column]):
-            raise NotServedError(f"factor {column} has no exemplar {number}")
-        return Jpeg(example_crops[column][number].jpeg)
-
-    @router.put("/factors/{factor}/name", responses=BODY_ERRORS)
-    def name_factor(factor: str, wanted: answers.NameRequest) -> answers.Discovered:
-        """Name a discovered factor, which can be searched for by that name from now on."""
-        return answers.Discovered(factor=factor, name=index.name_factor(factor, wanted.name))
-
-    @router.delete("/factors/{factor}/name", responses=BODY_ERRORS)
-    def remove_name(factor: str) -> answers.Discovered:
-        """Remove the name of a discovered factor."""
-        index.remove_name(factor)
-        return answers.Discovered(factor=factor, name=None)
-
-    @router.post("/annotate", responses=UPLOAD, openapi_extra=BODY)
-    async def annotate(request: Request, objects: ObjectCount = N_OBJECTS) -> answers.PredictionResponse:
-        """What is in a photo that is sent, as for a photo of the index; it is not kept."""
-        return await site.annotator.take(request, lambda regions: answers.to_prediction(draw_photo(regions, objects)))
-
-    @router.post("/annotate/mask.png", response_class=Png, responses=UPLOAD, openapi_extra=BODY)
-    async def annotate_mask(request: Request) -> Png:
-        """The objects of a photo that is sent, as a palette PNG."""
-        content = await site.annotator.take(request, lambda regions: draw_mask(regions, 0.0))
-        return Png(content, headers=attach("mask.png"))
-
-    return router
+@router.get("/words", responses={503: {"model": schemas.ErrorResponse}})
+def list_words(index: CurrentIndex) -> schemas.WordsResponse:
+    """List every word that a search can use."""
+    manifest, names = index.manifest, index.names
+    free = manifest.factor_names[len(manifest.objects) + len(manifest.attributes) :]
+    return schemas.WordsResponse(
+        objects=list(manifest.objects),
+        attributes=list(manifest.attributes),
+        discovered=[schemas.DiscoveredFactor(factor=factor, name=names.get(factor)) for factor in free],
+    )
 
 
-def take_page(found: Sequence[T], start: int, count: int) -> tuple[Sequence[T], int | None]:
-    """What fits on the page, and where the next starts if one more was found."""
-    return found[:count], start + count if len(found) > count else None
+@router.get("/search", responses={**INDEX_ERRORS, 422: {"model": schemas.UnknownWordResponse}})
+def search_photos(
+    index: CurrentIndex,
+    q: QueryText,
+    threshold: Threshold = DEFAULT_THRESHOLD,
+    start: Start = 0,
+    count: Count = PHOTOS_PER_PAGE,
+) -> schemas.SearchResponse:
+    """Find the photos that fit a query and score at least the threshold, best first."""
+    hits, next_start = split_page(index.find(q, top=count + 1, threshold=threshold, start=start), start, count)
+    return schemas.SearchResponse(
+        query=q,
+        threshold=threshold,
+        total=index.count(q, threshold=threshold),
+        hits=[schemas.to_hit(hit) for hit in hits],
+        next=next_start,
+    )
 
 
-def draw_mask(photo: PhotoRegions, threshold: float) -> bytes:
-    """A palette PNG."""
-    if len(photo.names.objects) > LARGEST:
-        raise InputError(f"a palette PNG holds {LARGEST} objects and the model has {len(photo.names.objects)}")
+@router.get("/photos", responses=INDEX_ERRORS)
+def list_photos(index: CurrentIndex, start: Start = 0, count: Count = PHOTOS_PER_PAGE) -> schemas.PhotosResponse:
+    """List the photos of the index."""
+    photos, next_start = split_page(index.list_photos(start=start, n=count + 1), start, count)
+    return schemas.PhotosResponse(photos=[schemas.to_summary(photo) for photo in photos], next=next_start)
+
+
+@router.get("/photos/{photo}", responses=PHOTO_ERRORS)
+def describe_photo(index: CurrentIndex, photo: PhotoNumber, objects: ObjectCount = N_OBJECTS) -> schemas.PhotoResponse:
+    """Return the objects and the regions of a photo."""
+    return schemas.to_photo(index.look_up(photo), objects)
+
+
+@router.get("/photos/{photo}/like", responses=PHOTO_ERRORS)
+def find_similar_photos(
+    index: CurrentIndex,
+    photo: PhotoNumber,
+    region: Annotated[
+        int | None, Query(ge=0, le=MAX_NUMBER, description="Compare this region instead of the whole photo.")
+    ] = None,
+    count: Count = PHOTOS_PER_PAGE,
+) -> schemas.SimilarResponse:
+    """Find the photos that resemble a photo or one of its regions, most similar first."""
+    hits = index.like(photo, region, top=count)
+    return schemas.SimilarResponse(hits=[schemas.to_hit(hit) for hit in hits])
+
+
+@router.get("/photos/{photo}/picture.jpg", response_class=JpegResponse, responses={304: {}, **PHOTO_ERRORS})
+def get_photo_image(
+    services: CurrentServices,
+    photo: PhotoNumber,
+    side: Annotated[Literal["480", "1600"], Query(description="The longer side in pixels, at most.")] = "480",
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> JpegResponse:
+    """Return a photo as an upright JPEG without the metadata of the file."""
+    file = locate_photo(services.index, photo)
+    headers = {"etag": file.make_etag(int(side))}
+    if if_none_match == headers["etag"]:
+        return JpegResponse(status_code=304, headers=headers)
+    return JpegResponse(services.images.load_jpeg(file, int(side)), headers=headers)
+
+
+@router.get("/photos/{photo}/outline.svg", response_class=SvgResponse, responses={**PHOTO_ERRORS, 422: UNKNOWN_WORD})
+def draw_outlines(index: CurrentIndex, photo: PhotoNumber, q: QueryText) -> SvgResponse:
+    """Draw the outlines of the regions that fit a query, on a transparent ground of the photo's size."""
+    found = index.find_areas(photo, q)
+    rings = [ring for area in found.areas for ring in outline_mask(area, found.size)]
+    return SvgResponse(draw_svg(rings, found.size))
+
+
+@router.get("/photos/{photo}/mask.png", response_class=PngResponse, responses=PHOTO_ERRORS)
+def draw_photo_mask(index: CurrentIndex, photo: PhotoNumber, threshold: Threshold = 0.0) -> PngResponse:
+    """Draw the segmentation of a photo as a palette PNG: 0 is background, 1 the first object of /api/words."""
+    content = encode_mask(index.look_up(photo).regions, threshold)
+    return PngResponse(content, headers=make_download_header(f"photo-{photo}.png"))
+
+
+@router.get("/factors", responses=INDEX_ERRORS)
+def list_factors(index: CurrentIndex) -> list[schemas.FactorResponse]:
+    """List the factors of the model: tags first, then discovered factors."""
+    return schemas.list_factor_responses(index)
+
+
+@router.get("/factors/{column}/example_crops/{number}.jpg", response_class=JpegResponse, responses=PHOTO_ERRORS)
+def get_example_crop(
+    index: CurrentIndex,
+    column: Annotated[int, Path(ge=0, le=MAX_NUMBER, description="Position of the factor in /api/factors, from 0.")],
+    number: Annotated[int, Path(ge=0, le=MAX_NUMBER, description="Number of the crop, from 0.")],
+) -> JpegResponse:
+    """Return a crop of a training photo: a region that shows a factor clearly."""
+    example_crops = index.model.example_crops
+    if column >= len(example_crops) or number >= len(example_crops[column]):
+        raise PhotoUnavailableError(f"factor {column} has no example crop {number}")
+    return JpegResponse(example_crops[column][number].jpeg)
+
+
+@router.put("/factors/{factor}/name", responses=BODY_ERRORS)
+def name_factor(index: CurrentIndex, factor: str, request: schemas.NameRequest) -> schemas.DiscoveredFactor:
+    """Give a discovered factor a name; searches can use the name at once."""
+    return schemas.DiscoveredFactor(factor=factor, name=index.name_factor(factor, request.name))
+
+
+@router.delete("/factors/{factor}/name", responses=BODY_ERRORS)
+def remove_name(index: CurrentIndex, factor: str) -> schemas.DiscoveredFactor:
+    """Remove the name of a discovered factor."""
+    index.remove_name(factor)
+    return schemas.DiscoveredFactor(factor=factor, name=None)
+
+
+@router.post("/annotate", responses=UPLOAD_ERRORS, openapi_extra=UPLOAD_BODY)
+async def annotate(
+    services: CurrentServices, request: Request, objects: ObjectCount = N_OBJECTS
+) -> schemas.PredictionResponse:
+    """Return the objects and the regions of an uploaded photo. The photo is not stored."""
+    return await services.annotator.annotate(
+        request, lambda regions: schemas.to_prediction(draw_photo(regions, objects))
+    )
+
+
+@router.post("/annotate/mask.png", response_class=PngResponse, responses=UPLOAD_ERRORS, openapi_extra=UPLOAD_BODY)
+async def annotate_mask(services: CurrentServices, request: Request) -> PngResponse:
+    """Draw the segmentation of an uploaded photo as a palette PNG. The photo is not stored."""
+    content = await services.annotator.annotate(request, lambda regions: encode_mask(regions, 0.0))
+    return PngResponse(content, headers=make_download_header("mask.png"))
+
+
+def encode_mask(photo: PhotoRegions, threshold: float) -> bytes:
+    """The segmentation of a photo as a palette PNG."""
+    n_objects = len(photo.names.objects)
+    if n_objects > LARGEST:
+        raise InputError(f"the model has {n_objects} objects and a palette PNG holds at most {LARGEST}; use the JSON")
     return encode_palette(paint_objects(photo, threshold=threshold))
 
 
-def attach(name: str) -> dict[str, str]:
-    """Headers of a file to be saved."""
+def make_download_header(name: str) -> dict[str, str]:
+    """The header that makes a browser save the response under this file name."""
     return {"content-disposition": f'attachment; filename="{name}"'}

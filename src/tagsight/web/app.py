@@ -1,10 +1,11 @@
-"""The application: routes behind the guard, errors as one sentence."""
+"""The web application of an index: routes, error responses and security."""
 
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,87 +16,94 @@ from starlette.exceptions import HTTPException
 from tagsight.errors import InputError, WriteError
 from tagsight.index import Index, UnknownWordError
 from tagsight.index.errors import BusyError, LostIndexError, UnknownPhotoError
-from tagsight.web.api import make_api
-from tagsight.web.guard import LOOPBACK_NAMES, Guard, Rules
-from tagsight.web.pages import Templates, make_pages
-from tagsight.web.photofiles import NotServedError, Pictures
-from tagsight.web.site import Site
-from tagsight.web.uploads import LARGEST, Annotator
+from tagsight.web import api, pages
+from tagsight.web.dependencies import Services
+from tagsight.web.images import ImageCache, PhotoUnavailableError
+from tagsight.web.security import LOOPBACK_NAMES, SecurityMiddleware, SecurityOptions
+from tagsight.web.uploads import MAX_BYTES, UploadAnnotator
 
 STATIC = Path(__file__).parent / "static"
-UPLOADS = ("/annotate", "/api/annotate", "/api/annotate/mask.png")
-LOST = "the index cannot be read; whoever runs this server finds the reason in its log"
-FAILED = "the server failed on this request; whoever runs it finds the reason in its log"
+UPLOAD_PATHS = ("/annotate", "/api/annotate", "/api/annotate/mask.png")
+UNREADABLE_INDEX = "the index cannot be read; the log of the server has the reason"
+UNWRITABLE_INDEX = "the index cannot be written to now; try again later"
+SERVER_FAILURE = "the server failed on this request; the log of the server has the reason"
 RETRY_AFTER = {"Retry-After": "5"}  # seconds
 log = logging.getLogger("uvicorn.error")
 
 
-def make_app(index: Index, *, token: str | None = None, names: frozenset[str] = LOOPBACK_NAMES) -> Guard:
-    """The pages and the API of an index; without a token, for those who call the server by one of `names`."""
-    site = Site(index, Pictures(), Annotator(index))
+class ErrorAnswer(NamedTuple):
+    """The HTTP response to an error."""
+
+    status: int
+    detail: str
+    headers: dict[str, str]
+
+
+def create_app(
+    index: Index, *, token: str | None = None, host_names: frozenset[str] = LOOPBACK_NAMES
+) -> SecurityMiddleware:
+    """The ASGI application of an index. Without a token it accepts only requests to one of `host_names`."""
+    services = Services(index, ImageCache(), UploadAnnotator(index))
 
     @asynccontextmanager
-    async def live(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        site.annotator.close()
+        services.annotator.close()
 
     app = FastAPI(
         title="tagsight",
         version=metadata.version("tagsight"),
-        description="Photos found, described and outlined by words learned from tags alone.",
-        docs_url=None,  # its page would fetch script from elsewhere
+        description="Search, describe and segment photos with a model that was trained on photos and their tags.",
+        docs_url=None,  # these pages would load JavaScript from another site
         redoc_url=None,
-        lifespan=live,
+        lifespan=lifespan,
     )
-    templates = Templates()
-    app.include_router(make_api(site))
-    app.include_router(make_pages(site, templates))
+    for kind in (HTTPException, RequestValidationError, BusyError, WriteError, InputError, Exception):
+        app.add_exception_handler(kind, handle_error)
+    app.state.services = services
+    app.include_router(api.router)
+    app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=STATIC))
-    explain_errors(app, templates)
-    return Guard(app, Rules(token, None if token else names, dict.fromkeys(UPLOADS, LARGEST)))
+    options = SecurityOptions(token, None if token else host_names, dict.fromkeys(UPLOAD_PATHS, MAX_BYTES))
+    return SecurityMiddleware(app, options)
 
 
-def explain_errors(app: FastAPI, templates: Templates) -> None:
-    """Every refusal is one sentence: on a page for people, as JSON for programs."""
+def handle_error(request: Request, error: Exception) -> Response:
+    """Answer with one sentence: as JSON for the API, as a page otherwise."""
+    status, detail, headers = explain_error(error)
+    if request.url.path.startswith("/api/"):
+        content: dict[str, object] = {"detail": detail}
+        if isinstance(error, UnknownWordError):
+            content |= {"word": error.word, "nearest": error.nearest}
+        return JSONResponse(content, status, headers)
+    page = pages.render_page("problem.html", status, code=status, problem=detail)
+    page.headers.update(headers)
+    return page
 
-    def tell(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-        if request.url.path.startswith("/api/"):
-            return JSONResponse({"detail": detail}, status, headers)
-        page = templates.show("problem.html", status, code=status, problem=detail)
-        page.headers.update(headers or {})
-        return page
 
-    @app.exception_handler(HTTPException)
-    def refuse(request: Request, error: HTTPException) -> Response:
-        return tell(request, error.status_code, error.detail, dict(error.headers or {}))
+def explain_error(error: Exception) -> ErrorAnswer:
+    """The status and sentence for an error. Messages with paths of the server go to its log instead."""
+    match error:
+        case HTTPException():
+            return ErrorAnswer(error.status_code, error.detail, dict(error.headers or {}))
+        case RequestValidationError():
+            problems = [describe_invalid_value(one["loc"], one["msg"]) for one in error.errors()]
+            return ErrorAnswer(422, "; ".join(problems), {})
+        case BusyError():
+            return ErrorAnswer(503, str(error), RETRY_AFTER)
+        case LostIndexError() | WriteError():
+            log.error("%s", error)
+            detail = UNREADABLE_INDEX if isinstance(error, LostIndexError) else UNWRITABLE_INDEX
+            return ErrorAnswer(503, detail, RETRY_AFTER)
+        case UnknownPhotoError() | PhotoUnavailableError():
+            return ErrorAnswer(404, str(error), {})
+        case InputError():
+            return ErrorAnswer(422, str(error), {})
+        case _:
+            return ErrorAnswer(500, SERVER_FAILURE, {})
 
-    @app.exception_handler(RequestValidationError)
-    def refuse_values(request: Request, error: RequestValidationError) -> Response:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in one['loc'][1:]) or 'the body'}: {one['msg']}" for one in error.errors()
-        )
-        return tell(request, 422, problems)
 
-    @app.exception_handler(BusyError)
-    def postpone(request: Request, error: BusyError) -> Response:
-        return tell(request, 503, str(error), RETRY_AFTER)
-
-    @app.exception_handler(LostIndexError)
-    def report_lost_index(request: Request, error: LostIndexError) -> Response:
-        log.error("%s", error)  # it names folders of this machine, which clients are not told
-        return tell(request, 503, LOST, RETRY_AFTER)
-
-    @app.exception_handler(WriteError)
-    def report_unwritable(request: Request, error: WriteError) -> Response:
-        log.error("%s", error)  # it names folders of this machine, too
-        return tell(request, 503, "the index cannot be written to now; try again later", RETRY_AFTER)
-
-    @app.exception_handler(Exception)
-    def report_failure(request: Request, _: Exception) -> Response:
-        return tell(request, 500, FAILED)
-
-    @app.exception_handler(InputError)
-    def refuse_input(request: Request, error: InputError) -> Response:
-        if isinstance(error, UnknownWordError) and request.url.path.startswith("/api/"):
-            return JSONResponse({"detail": str(error), "word": error.word, "nearest": error.nearest}, 422)
-        return tell(request, 404 if isinstance(error, UnknownPhotoError | NotServedError) else 422, str(error))
+def describe_invalid_value(location: tuple[str | int, ...], message: str) -> str:
+    """The name of an invalid parameter and what is wrong with it."""
+    name = ".".join(str(part) for part in location[1:]) or "the body"
+    return f"{name}: {message}"

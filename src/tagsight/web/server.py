@@ -1,4 +1,4 @@
-"""Listening: on this machine only, unless a token says who may come."""
+"""The HTTP server. It accepts connections from this machine only, unless a token is required."""
 
 import asyncio
 import re
@@ -15,46 +15,46 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tagsight.errors import InputError
 from tagsight.index import Index
 from tagsight.runtime.interrupts import STOP, check_stop
-from tagsight.web.app import make_app
-from tagsight.web.guard import LOOPBACK_NAMES, SLOWEST_BODY
+from tagsight.web.app import create_app
+from tagsight.web.security import BODY_TIMEOUT, LOOPBACK_NAMES
 
-SHORTEST_TOKEN = 12
-SLOWEST_HEADERS = 20.0  # seconds from the start of a connection or request to the end of its headers
-SLOWEST_REST = SLOWEST_BODY + 5.0  # seconds from there to the end of the body; whoever waits for it answers before
-TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+MIN_TOKEN = 12
+HEADERS_TIMEOUT = 20.0  # seconds from the start of a connection or request to the end of its headers
+UNREAD_BODY_TIMEOUT = BODY_TIMEOUT + 5.0  # seconds to the end of a body; later than the response of status 408
+TIMEOUT_RESPONSE = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP/1.1 that closes a connection whose request is not complete in time: its headers, and then its body.
+    """HTTP/1.1 with time limits for the headers and the body of a request; a late client is disconnected.
 
-    The guard answers in time where a body is waited for. Where it is not, the answer is sent at once, and the rest of
-    the body would keep the connection open for as long as the client likes.
+    `SecurityMiddleware` limits the time of a body that the application reads. This class limits the time of a body
+    that nobody reads: the response is sent at once, and the rest of the body would keep the connection open.
     """
 
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Start the time limit."""
+        """Start the time limit of the headers."""
         super().connection_made(transport)
-        self._start_timer(SLOWEST_HEADERS, TOO_LATE)
+        self._start_timer(HEADERS_TIMEOUT, TIMEOUT_RESPONSE)
 
     def data_received(self, data: bytes) -> None:
-        """Start the time limits with the first byte of headers and of the body, and end them with the last."""
+        """Start a time limit at the first byte of the headers or the body, and cancel it at the last."""
         before = self.conn.their_state
         if self._timer is None and before is h11.IDLE:
-            self._start_timer(SLOWEST_HEADERS, TOO_LATE)
+            self._start_timer(HEADERS_TIMEOUT, TIMEOUT_RESPONSE)
         super().data_received(data)
         after = self.conn.their_state
         if before is h11.IDLE and after is not h11.IDLE:
             self._stop_timer()
             if after is h11.SEND_BODY:
-                self._start_timer(SLOWEST_REST, b"")
+                self._start_timer(UNREAD_BODY_TIMEOUT, b"")
         elif before is h11.SEND_BODY and after is not h11.SEND_BODY:
             self._stop_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the time limit."""
+        """Cancel the time limit."""
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -75,51 +75,51 @@ class TimedProtocol(H11Protocol):
 def serve(
     index: Index, *, host: str, port: int, token: str | None, on_listening: Callable[[], None] = lambda: None
 ) -> None:
-    """Serve until a signal comes; `on_listening` is called as soon as clients can connect."""
+    """Serve until the process receives a stop signal. `on_listening` is called as soon as clients can connect."""
     check_token(host, token)
-    with listen(host, port) as listening:
+    with listen(host, port) as sock:
         on_listening()
-        make_server(index, host=host, token=token).run([listening])
+        create_server(index, host=host, token=token).run([sock])
     check_stop()
 
 
 @contextmanager
 def serve_in_thread(index: Index, *, host: str = "127.0.0.1", token: str | None = None) -> Iterator[str]:
-    """The address of a server on a free port, for as long as the block lasts: for notebooks and tests."""
+    """Serve on a free port while the block runs, and yield the address: for notebooks and tests."""
     check_token(host, token)
-    with listen(host, 0) as listening:
-        server = make_server(index, host=host, token=token)
-        thread = threading.Thread(target=server.run, args=([listening],))
+    with listen(host, 0) as sock:
+        server = create_server(index, host=host, token=token)
+        thread = threading.Thread(target=server.run, args=([sock],))
         thread.start()
         try:
-            yield f"http://{bracket(host)}:{listening.getsockname()[1]}"
+            yield f"http://{format_host(host)}:{sock.getsockname()[1]}"
         finally:
             server.should_exit = True
             thread.join()
 
 
 class Server(uvicorn.Server):
-    """A server that ends after a signal; those that `tagsight.runtime.interrupts` handles are left to it."""
+    """A server that stops after a signal, and leaves signal handlers of `tagsight.runtime.interrupts` in place."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Install handlers where there are none."""
+        """Install the signal handlers of uvicorn, unless tagsight handles signals."""
         with nullcontext() if STOP.heeded else super().capture_signals():
             yield
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to end; asked ten times a second."""
+        """Whether the server must stop; uvicorn calls this ten times per second."""
         return await super().on_tick(counter) or STOP.asked is not None
 
 
-def make_server(index: Index, *, host: str, token: str | None) -> Server:
-    """A server that is given its sockets."""
-    names = LOOPBACK_NAMES | {bracket(host).lower()}
+def create_server(index: Index, *, host: str, token: str | None) -> Server:
+    """A server of an index; it listens on the sockets that `run` receives."""
+    host_names = LOOPBACK_NAMES | {format_host(host).lower()}
     return Server(
         uvicorn.Config(
-            make_app(index, token=token, names=names),
+            create_app(index, token=token, host_names=host_names),
             http=TimedProtocol,
-            log_level="warning",  # the access log would show ?token=
+            log_level="warning",  # the access log would contain tokens from ?token=
             server_header=False,
             timeout_keep_alive=20,
         )
@@ -127,37 +127,36 @@ def make_server(index: Index, *, host: str, token: str | None) -> Server:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket on an address of this machine."""
+    """A socket that listens on an address of this machine."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as problem:
-        raise InputError(
-            f"cannot listen on {bracket(host)}:{port}: {problem.strerror or problem}; choose another --port or --host"
-        ) from problem
+        address, reason = f"{format_host(host)}:{port}", problem.strerror or problem
+        raise InputError(f"cannot listen on {address}: {reason}; choose another --port or --host") from problem
 
 
-def bracket(host: str) -> str:
-    """An address as it stands before a port."""
+def format_host(host: str) -> str:
+    """A host as it is written before a port: IPv6 addresses in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def check_token(host: str, token: str | None) -> None:
-    """Who is not on this machine needs a token, and not a short one."""
+    """Raise an error if the token is missing on an address that other machines can reach, or too weak."""
     if token is None:
         if not is_loopback(host):
             raise InputError(
-                f"to serve on {host!r}, which others can reach, give a token with --token or TAGSIGHT_TOKEN"
+                f"other machines can reach {host!r}, so a token is required; set it with --token or TAGSIGHT_TOKEN"
             )
-    elif len(token) < SHORTEST_TOKEN or not _TOKEN.fullmatch(token):
+    elif len(token) < MIN_TOKEN or not _TOKEN.fullmatch(token):
         raise InputError(
-            f"a token has {SHORTEST_TOKEN} or more letters, digits or signs and no space; "
-            "'openssl rand -hex 16' makes one"
+            f"the token must have {MIN_TOKEN} or more letters, digits or symbols and no space; "
+            "'openssl rand -hex 16' prints one"
         )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address leads to this machine and nowhere else."""
+    """Whether only this machine can reach an address."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Photos sent to be annotated: kept in memory, one at a time, a few waiting."""
+"""Annotation of uploaded photos: in memory, one at a time, with limits on size, time and the number of requests."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -17,63 +17,63 @@ from tagsight.predict.annotate import scale_boxes
 from tagsight.predict.regions import PhotoRegions
 
 T = TypeVar("T")
-LARGEST = 32 * 1024 * 1024  # bytes of a photo
-MOST_PIXELS = 60_000_000
-WAITING = 4
-SLOWEST_LOOK = 60.0  # seconds
+MAX_BYTES = 32 * 1024 * 1024
+MAX_PIXELS = 60_000_000
+MAX_WAITING = 4  # requests, besides the one that is being processed
+TIMEOUT = 60.0  # seconds
 
 
-class Annotator:
-    """Looks at photos with the model of an index; `take` bounds bytes, pixels, time and how many wait."""
+class UploadAnnotator:
+    """Annotates uploaded photos with the model of an index."""
 
     def __init__(self, index: Index):
         self._index = index
         self._worker = ThreadPoolExecutor(1, "annotate")
-        self._inside = 0
+        self._n_requests = 0
 
-    async def take(self, request: Request, answer: Callable[[PhotoRegions], T]) -> T:
-        """What `answer` makes of the photo in the request's body."""
-        with self._admit():
-            content = await receive(request)
-            work = asyncio.get_running_loop().run_in_executor(self._worker, lambda: answer(self.predict(content)))
+    async def annotate(self, request: Request, convert: Callable[[PhotoRegions], T]) -> T:
+        """Annotate the photo in the body of a request, and return what `convert` makes of its regions."""
+        with self._count_request():
+            content = await read_body(request)
+            work = asyncio.get_running_loop().run_in_executor(self._worker, lambda: convert(self.predict(content)))
             try:
-                return await asyncio.wait_for(work, SLOWEST_LOOK)
+                return await asyncio.wait_for(work, TIMEOUT)
             except TimeoutError as late:
-                raise busy("the machine is too busy to look at the photo; try again later") from late
+                raise make_busy_error("the server is too busy to annotate the photo; try again later") from late
 
     def predict(self, content: bytes) -> PhotoRegions:
-        """Cut, describe and look at a photo."""
-        photo = decode_photo(content, "the photo sent", max_pixels=MOST_PIXELS)
-        described, probabilities, named = self._index.predict_pixels(photo)
-        boxes = np.array(scale_boxes(described))
-        return PhotoRegions(described.size, described.labels, boxes, probabilities, named, self._index.factor_names)
+        """The regions of a photo, given the content of its file."""
+        photo = decode_photo(content, "the uploaded photo", max_pixels=MAX_PIXELS)
+        features, probabilities, labels = self._index.predict_pixels(photo)
+        boxes = np.array(scale_boxes(features))
+        return PhotoRegions(features.size, features.labels, boxes, probabilities, labels, self._index.factor_names)
 
     def close(self) -> None:
-        """Let the photo being looked at be the last."""
+        """Cancel the waiting requests; the photo that is being annotated is finished."""
         self._worker.shutdown(cancel_futures=True)
 
     @contextmanager
-    def _admit(self) -> Iterator[None]:
-        if self._inside > WAITING:
-            raise busy("several photos are waiting already; try again in a few seconds")
-        self._inside += 1
+    def _count_request(self) -> Iterator[None]:
+        if self._n_requests > MAX_WAITING:
+            raise make_busy_error("too many photos are waiting to be annotated; try again in a few seconds")
+        self._n_requests += 1
         try:
             yield
         finally:
-            self._inside -= 1
+            self._n_requests -= 1
 
 
-async def receive(request: Request) -> bytes:
-    """The body; the guard has seen to its length and limits its time."""
+async def read_body(request: Request) -> bytes:
+    """The body of a request. `SecurityMiddleware` has limited its length and the time it may take."""
     try:
         content = await request.body()
     except ClientDisconnect as gone:
-        raise HTTPException(HTTPStatus.BAD_REQUEST, "the photo did not arrive") from gone
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "the connection closed before the whole photo arrived") from gone
     if not content:
-        raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "send a photo as the body of the request")
+        raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "the body of the request is empty; send a photo in it")
     return content
 
 
-def busy(detail: str) -> HTTPException:
-    """Come back later."""
+def make_busy_error(detail: str) -> HTTPException:
+    """An error of status 429 that names the number of seconds to wait."""
     return HTTPException(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "5"})

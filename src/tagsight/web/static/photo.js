@@ -1,5 +1,5 @@
-// The photo page.
+// The page of one photo.
 
-import { explore } from "./regions.js";
+import { enableRegions } from "./regions.js";
 
-explore(document.querySelector("[data-looked]"));
+enableRegions(document.querySelector("[data-annotation]"));

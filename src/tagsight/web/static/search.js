@@ -1,16 +1,16 @@
-// The search page: suggestions, results that follow the slider, photos that keep coming until the threshold.
+// The search page: suggests words, updates the results when the slider moves, and loads more photos on scrolling.
 
-import { suggest } from "./suggest.js";
+import { addSuggestions } from "./suggest.js";
 
 const form = document.getElementById("search");
 const query = document.getElementById("q");
 const slider = document.getElementById("threshold");
-const shown = document.getElementById("threshold-shown");
-let asked = 0;
-let waiting;
+const thresholdShown = document.getElementById("threshold-shown");
+let nSearches = 0;
+let timer;
 
 const options = [...document.querySelectorAll("#words option")].map(({ value, label }) => ({ value, kind: label }));
-const suggestions = suggest(query, options, () => ask());
+const suggestions = addSuggestions(query, options, () => search());
 
 async function fetchPage(url) {
   try {
@@ -18,12 +18,12 @@ async function fetchPage(url) {
     return new DOMParser().parseFromString(await response.text(), "text/html");
   } catch {
     const page = document.implementation.createHTMLDocument("Search");
-    page.body.append(explain("The server does not answer. Try again in a moment."));
+    page.body.append(makeNotice("The server does not answer. Try again in a moment."));
     return page;
   }
 }
 
-function explain(text) {
+function makeNotice(text) {
   const notice = document.createElement("p");
   notice.id = "problem";
   notice.className = "notice";
@@ -32,60 +32,60 @@ function explain(text) {
   return notice;
 }
 
-// The part of a page that takes the place of one here; on a page that has none, such as an error's, its sentence.
-function pick(page, selector, wrapper) {
+// A part of a fetched page. If the page lacks it, as error pages do, `wrapper` with the problem of that page.
+function extract(page, selector, wrapper) {
   const found = page.querySelector(selector);
   if (found) return document.adoptNode(found);
-  wrapper.replaceChildren(explain(page.getElementById("problem")?.textContent ?? "That did not work."));
+  wrapper.replaceChildren(makeNotice(page.getElementById("problem")?.textContent ?? "The search failed. Try again in a moment."));
   return wrapper;
 }
 
-async function ask() {
-  clearTimeout(waiting);
-  const turn = ++asked;
+async function search() {
+  clearTimeout(timer);
+  const number = ++nSearches;
   const url = `/?${new URLSearchParams(new FormData(form))}`;
   const results = document.getElementById("results");
   results.setAttribute("aria-busy", "true");
   const page = await fetchPage(url);
-  if (turn !== asked) return;
+  if (number !== nSearches) return;
   const empty = document.createElement("div");
   empty.id = "results";
-  results.replaceWith(pick(page, "#results", empty));
+  results.replaceWith(extract(page, "#results", empty));
   document.title = page.title;
   history.replaceState(null, "", url);
-  follow();
+  observeMore();
 }
 
-async function extend(link) {
-  const turn = asked;
+async function loadMore(link) {
+  const number = nSearches;
   const page = await fetchPage(link.href);
-  if (turn !== asked || !link.isConnected) return;
+  if (number !== nSearches || !link.isConnected) return;
   document.getElementById("grid").append(...page.querySelectorAll("#grid > li"));
   const empty = document.createElement("div");
   empty.className = "end";
-  link.closest(".end").replaceWith(pick(page, ".end", empty));
-  follow();
+  link.closest(".end").replaceWith(extract(page, ".end", empty));
+  observeMore();
 }
 
-const watch = new IntersectionObserver((entries) => {
+const observer = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries)
-    if (isIntersecting) { watch.unobserve(target); extend(target); }
+    if (isIntersecting) { observer.unobserve(target); loadMore(target); }
 }, { rootMargin: "600px" });
 
-function follow() {
-  watch.disconnect();
+function observeMore() {
+  observer.disconnect();
   const more = document.getElementById("more");
-  if (more) watch.observe(more);
+  if (more) observer.observe(more);
 }
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   suggestions.close();
-  ask();
+  search();
 });
 slider.addEventListener("input", () => {
-  shown.value = `${Math.round(100 * slider.value)}%`;
-  clearTimeout(waiting);
-  waiting = setTimeout(ask, 150);
+  thresholdShown.value = `${Math.round(100 * slider.value)}%`;
+  clearTimeout(timer);
+  timer = setTimeout(search, 150);
 });
-follow();
+observeMore();

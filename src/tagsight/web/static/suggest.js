@@ -1,13 +1,13 @@
-// Suggestions for the word at the caret; the query has several, so the browser's own list, which completes it whole, will not do.
+// Suggestions for the word at the caret. The list of the browser completes the whole input, and a query has several words.
 
-const MOST = 8;
+const MAX_SUGGESTIONS = 8;
 const WORD = /(^|[\s,])(-?"?)([^\s,"]*)$/;
 
-export function suggest(input, words, onChoose) {
+export function addSuggestions(input, words, onChoose) {
   const list = document.createElement("ul");
   list.id = "suggestions";
   list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "Known words");
+  list.setAttribute("aria-label", "Suggested words");
   list.hidden = true;
   input.after(list);
   input.removeAttribute("list");
@@ -16,7 +16,7 @@ export function suggest(input, words, onChoose) {
   let active = -1;
 
   const close = () => show([]);
-  const before = () => input.value.slice(0, input.selectionStart ?? input.value.length);
+  const textBeforeCaret = () => input.value.slice(0, input.selectionStart ?? input.value.length);
 
   function show(found) {
     active = -1;
@@ -51,8 +51,8 @@ export function suggest(input, words, onChoose) {
 
   function choose(i) {
     const value = list.children[i].dataset.value;
-    const head = before().replace(WORD, (_, gap, mark) => gap + mark.replace('"', "") + (/\s/.test(value) ? `"${value}"` : value) + " ");
-    const tail = input.value.slice(before().length).replace(/^[^\s,]*\s?/, "");
+    const head = textBeforeCaret().replace(WORD, (_, gap, mark) => gap + mark.replace('"', "") + (/\s/.test(value) ? `"${value}"` : value) + " ");
+    const tail = input.value.slice(textBeforeCaret().length).replace(/^[^\s,]*\s?/, "");
     input.value = head + tail;
     input.setSelectionRange(head.length, head.length);
     close();
@@ -60,10 +60,10 @@ export function suggest(input, words, onChoose) {
   }
 
   input.addEventListener("input", () => {
-    const typed = before().match(WORD)?.[3].toLowerCase() ?? "";
+    const typed = textBeforeCaret().match(WORD)?.[3].toLowerCase() ?? "";
     const starts = words.filter(({ value }) => value.startsWith(typed));
-    const holds = words.filter(({ value }) => !value.startsWith(typed) && value.includes(typed));
-    const found = typed ? [...starts, ...holds].slice(0, MOST) : [];
+    const contains = words.filter(({ value }) => !value.startsWith(typed) && value.includes(typed));
+    const found = typed ? [...starts, ...contains].slice(0, MAX_SUGGESTIONS) : [];
     show(found.length === 1 && found[0].value === typed ? [] : found);
   });
   input.addEventListener("keydown", (event) => {

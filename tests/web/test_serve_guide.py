@@ -1,4 +1,4 @@
-"""The commands of docs/howto/serve.md run, and what the page says is so."""
+"""The commands of docs/howto/serve.md run, and its description of the API is complete."""
 
 import re
 import signal
@@ -20,8 +20,8 @@ from tests.web.conftest import Made
 MAIN = "from tagsight.cli.main import main; main()"
 
 
-def test_the_commands_of_the_page_run(repository: Path, made: Made, tmp_path: Path) -> None:
-    """All but the first, which the tutorial's test runs: its model is replaced by a smaller one."""
+def test_the_commands_of_the_guide_run(repository: Path, made: Made, tmp_path: Path) -> None:
+    """The first command is left out, because the test of the tutorial runs it; a smaller model replaces its result."""
     text = (repository / "docs/howto/serve.md").read_text()
     lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
     assert lines[0] in (repository / "docs/tutorial.md").read_text()
@@ -52,7 +52,7 @@ def test_the_commands_of_the_page_run(repository: Path, made: Made, tmp_path: Pa
 
 
 def fetch(address: str) -> httpx.Response:
-    """The answer, once the server listens."""
+    """The response, as soon as the server listens."""
     for _ in range(300):
         try:
             return httpx.get(address, timeout=60, trust_env=False)
@@ -61,7 +61,7 @@ def fetch(address: str) -> httpx.Response:
     return pytest.fail("the server does not listen")
 
 
-def test_pictures_of_the_page_are_there_and_small(repository: Path) -> None:
+def test_the_pictures_of_the_guide_exist_and_are_small(repository: Path) -> None:
     text = (repository / "docs/howto/serve.md").read_text()
     named = set(re.findall(r"\((\.\./pictures/[^)]+)\)", text))
     assert len(named) == 12
@@ -73,16 +73,16 @@ def test_pictures_of_the_page_are_there_and_small(repository: Path) -> None:
     ("options", "sentence"),
     [
         (["nowhere"], "there is no index in 'nowhere'"),
-        (["nowhere", "--host", "0.0.0.0"], "give a token with --token or TAGSIGHT_TOKEN"),
+        (["nowhere", "--host", "0.0.0.0"], "set it with --token or TAGSIGHT_TOKEN"),
         (["nowhere", "--token", "short"], "12 or more"),
     ],
 )
-def test_what_cannot_be_served_is_said_in_a_sentence(options: list[str], sentence: str) -> None:
+def test_invalid_options_are_reported_in_one_sentence(options: list[str], sentence: str) -> None:
     problem = call("serve", *options).exception
     assert sentence in str(problem)
     assert "\n" not in str(problem)
 
 
-def test_a_port_in_use_is_said_in_a_sentence() -> None:
+def test_a_port_in_use_is_reported_in_one_sentence() -> None:
     with listen("127.0.0.1", 0) as taken, pytest.raises(InputError, match=r"cannot listen on 127\.0\.0\.1:.*--port"):
         listen("127.0.0.1", taken.getsockname()[1])
