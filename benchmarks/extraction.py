@@ -23,6 +23,7 @@ from record import write_result
 from tagsight.features.backbone import Backbone
 from tagsight.features.colour import count_colours
 from tagsight.features.deep import DEFAULTS, extract_regions
+from tagsight.features.efficientnet import open_builtin
 from tagsight.features.extractor import NETWORKS
 from tagsight.features.pooling import pool_map, weigh_cells
 from tagsight.types import Array
@@ -43,7 +44,7 @@ def main() -> None:
             "photos": len(photos),
             "regions": 80,
             "maps": DEFAULTS.maps,
-            "sizes": {size: measure(Backbone.builtin(NETWORKS["deep"], size=size), photos) for size in SIZES},
+            "sizes": {size: measure(open_builtin(NETWORKS["deep"], size=size), photos) for size in SIZES},
         },
     )
 
@@ -101,7 +102,7 @@ def measure(backbone: Backbone, photos: list[Array]) -> dict[str, Any]:
 
 
 def pool(maps: list[Array], labels: Array) -> list[Array]:
-    return [pool_map(values, weigh_cells(labels, *values.shape[1:])) for values in maps]
+    return [pool_map(values, weigh_cells(labels, *values.shape[:2])) for values in maps]
 
 
 def clock(call: Callable[[], Any]) -> tuple[Any, float]:

@@ -17,6 +17,7 @@ from gpu_setting import GPU, time_on_gpu
 from tagsight.features.backbone import Backbone
 from tagsight.features.colour import count_colours
 from tagsight.features.deep import DEFAULTS, extract_regions
+from tagsight.features.efficientnet import open_builtin
 from tagsight.features.extractor import NETWORKS
 from tagsight.features.prepared import PreparedPhoto, weigh_maps
 from tagsight.features.torch_extractor import TorchExtractor
@@ -27,7 +28,7 @@ HEIGHT, WIDTH = 375, 500
 
 
 def measure_network(repeats: int) -> dict[str, Any]:
-    backbone = Backbone.builtin(NETWORKS["deep"])
+    backbone = open_builtin(NETWORKS["deep"])
     labels = make_grid(HEIGHT, WIDTH)
     pixels = np.random.default_rng(0).integers(0, 256, (4, HEIGHT // 5, WIDTH // 5, 3)).astype(np.uint8)
     pixels = pixels.repeat(5, axis=1).repeat(5, axis=2)

@@ -1,22 +1,20 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from tagsight.features.backbone import BUILTIN, Backbone
+from tagsight.features.efficientnet import PACKAGES, locate_weights, open_builtin
 from tagsight.features.weights import read_weights
 
 
 @pytest.fixture(scope="session")
 def weights_path():
     """Of EfficientNet-Lite0."""
-    return Path(BUILTIN["lite0"].get_model_file_path())
+    return locate_weights("lite0")
 
 
 @pytest.fixture(scope="session")
 def weights_by_network():
     """State dicts by the name of the built-in network."""
-    return {name: read_weights(Path(package.get_model_file_path())) for name, package in BUILTIN.items()}
+    return {name: read_weights(locate_weights(name)) for name in PACKAGES}
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +25,7 @@ def cache(tmp_path_factory):
 @pytest.fixture(scope="session")
 def backbone(cache):
     """EfficientNet-Lite2, the default."""
-    return Backbone.builtin("lite2", size=96, folder=cache)
+    return open_builtin("lite2", size=96, folder=cache)
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ def test_fingerprints_do_not_depend_on_machine_or_libraries(
     monkeypatch.setenv("TAGSIGHT_CACHE", str(cache))
     extractor_config = pin_extractor(ExtractorConfig(features))
     assert (extractor_config.fingerprint, extractor_config.length) == (BUILTIN[features], LENGTHS[features])
-    whole = Backbone.builtin
+    whole = module.open_builtin
 
     def write_anew(name: str) -> Backbone:
         """The same graph in other bytes, as another version of onnx might write it."""
@@ -107,10 +107,10 @@ def test_fingerprints_do_not_depend_on_machine_or_libraries(
         model.producer_version = "99"
         path = cache / "other.onnx"
         path.write_bytes(model.SerializeToString())
-        monkeypatch.setattr("tagsight.features.backbone.cache_builtin", lambda name, folder: path)
+        monkeypatch.setattr("tagsight.features.efficientnet.cache_builtin", lambda name, folder: path)
         return whole(name)
 
-    monkeypatch.setattr(module.Backbone, "builtin", write_anew)
+    monkeypatch.setattr(module, "open_builtin", write_anew)
     assert pin_extractor(ExtractorConfig(features)) == extractor_config
     network = NETWORKS[features]
     assert (

@@ -7,8 +7,7 @@ import onnxruntime
 import pytest
 
 from tagsight.data.photo import read_photo
-from tagsight.features.backbone import BUILTIN
-from tagsight.features.efficientnet import MAP_NAMES, VARIANTS, build_model, fold_batch_norm
+from tagsight.features.efficientnet import MAP_NAMES, PACKAGES, VARIANTS, build_model, fold_batch_norm
 
 STAGES = {  # repeats, kernel, stride, expansion, output channels: the tables of the EfficientNet-Lite release
     "lite0": [
@@ -100,7 +99,7 @@ def session(weights, name):
 
 
 def test_every_built_in_network_is_tested():
-    assert BUILTIN.keys() == VARIANTS.keys() == STAGES.keys()
+    assert PACKAGES.keys() == VARIANTS.keys() == STAGES.keys()
 
 
 @pytest.mark.parametrize("shape", [(64, 96), (75, 101), (33, 32)])

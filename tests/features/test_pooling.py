@@ -7,6 +7,7 @@ from tagsight.features.pooling import measure_areas, pool_map, weigh_cells
 
 def upsample(values, height, width, *, interpolation):
     """(C, height, width), pixel by pixel from the definition of half-pixel interpolation."""
+    values = values.transpose(2, 0, 1)
     _, rows, columns = values.shape
     large = np.empty((len(values), height, width))
     for y in range(height):
@@ -27,7 +28,7 @@ def upsample(values, height, width, *, interpolation):
 @pytest.mark.parametrize("interpolation", ["bilinear", "nearest"])
 @pytest.mark.parametrize("grid", [(6, 9), (4, 5), (1, 3), (7, 1), (1, 1), (70, 100)])
 def test_pooling_is_upsampling_then_averaging(ragged_labels, grid, interpolation):
-    values = np.random.default_rng(0).normal(size=(5, *grid)).astype(np.float32)
+    values = np.random.default_rng(0).normal(size=(*grid, 5)).astype(np.float32)
     large = upsample(values, *ragged_labels.shape, interpolation=interpolation)
     expected = [large[:, ragged_labels == region].mean(axis=1) for region in range(ragged_labels.max() + 1)]
     pooled = pool_map(values, weigh_cells(ragged_labels, *grid, interpolation=interpolation))
@@ -36,7 +37,7 @@ def test_pooling_is_upsampling_then_averaging(ragged_labels, grid, interpolation
 
 
 def test_a_speck_gets_what_the_map_says_at_its_pixel(ragged_labels):
-    values = np.arange(12, dtype=np.float32).reshape(1, 3, 4)
+    values = np.arange(12, dtype=np.float32).reshape(3, 4, 1)
     pooled = pool_map(values, weigh_cells(ragged_labels, 3, 4))
     (row,), (column,) = np.nonzero(ragged_labels == 8)
     assert pooled[8, 0] == pytest.approx(upsample(values, 60, 90, interpolation="bilinear")[0, row, column], rel=1e-6)
@@ -49,7 +50,7 @@ def test_every_region_shares_out_exactly_one(ragged_labels):
 
 
 def test_regions_weighted_by_area_make_up_the_whole(ragged_labels):
-    values = np.random.default_rng(2).normal(size=(3, 5, 7)).astype(np.float32)
+    values = np.random.default_rng(2).normal(size=(5, 7, 3)).astype(np.float32)
     parts = pool_map(values, weigh_cells(ragged_labels, 5, 7))
     whole = pool_map(values, weigh_cells(np.zeros_like(ragged_labels), 5, 7))
     areas = measure_areas(ragged_labels)

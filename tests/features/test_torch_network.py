@@ -15,7 +15,7 @@ from tagsight.features.backbone import Backbone
 from tagsight.features.cache import FeatureCache
 from tagsight.features.colour import count_colours
 from tagsight.features.deep import DEFAULTS, DeepSettings, MapUse, extract_regions, list_blocks
-from tagsight.features.efficientnet import MAP_NAMES, build_model
+from tagsight.features.efficientnet import MAP_NAMES, build_model, open_builtin
 from tagsight.features.extract import extract
 from tagsight.features.extractor import NETWORKS, DeepExtractor, ExtractorConfig
 from tagsight.features.photo_features import PhotoFeatures, extract_photo
@@ -58,14 +58,14 @@ def test_maps_are_those_of_onnxruntime(network: TorchNetwork, backbone: Backbone
     for number, image in enumerate(images):
         expected = backbone.forward(image[None], MAP_NAMES)
         for values, theirs in zip(found, expected, strict=True):
-            assert_allclose(values[number].cpu().numpy(), theirs, rtol=1e-4, atol=1e-4)
+            assert_allclose(values[number].permute(1, 2, 0).cpu().numpy(), theirs, rtol=1e-4, atol=1e-4)
 
 
 def test_sides_that_no_stride_divides(network: TorchNetwork, backbone: Backbone):
     image = np.random.default_rng(1).normal(size=(1, 3, 75, 101)).astype(np.float32)
     found = network.maps(torch.from_numpy(image).to(DEVICE), MAP_NAMES)
     for values, theirs in zip(found, backbone.forward(image, MAP_NAMES), strict=True):
-        assert_allclose(values[0].cpu().numpy(), theirs, rtol=1e-4, atol=1e-4)
+        assert_allclose(values[0].permute(1, 2, 0).cpu().numpy(), theirs, rtol=1e-4, atol=1e-4)
 
 
 def test_maps_asked_for_alone_are_the_same(network: TorchNetwork):
@@ -79,7 +79,7 @@ def test_pooling_is_that_of_the_cpu():
     rng = np.random.default_rng(2)
     values = rng.normal(size=(3, 7, 4, 5)).astype(np.float32)
     weights = [weigh_cells(draw_labels(rng, (30, 40), n), 4, 5) for n in (6, 1)]
-    expected = np.vstack([pool_map(values[i], w) for i, w in enumerate(weights)])
+    expected = np.vstack([pool_map(values[i].transpose(1, 2, 0), w) for i, w in enumerate(weights)])
     assert_allclose(pool_maps(torch.from_numpy(values).to(DEVICE), weights).cpu().numpy(), expected, atol=1e-6)
 
 
@@ -153,11 +153,11 @@ def test_many_photos_are_described_cached_and_reported(
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(gpu_extraction, "WINDOW", 2)
     monkeypatch.setattr(preparation, "AHEAD", 3)
-    backbone = Backbone.builtin(NETWORKS[features])
+    backbone = open_builtin(NETWORKS[features])
     monkeypatch.setattr(
         gpu_extraction,
         "open_torch_extractor",
-        lambda network, device: TorchExtractor(Backbone.builtin(network), DEFAULTS, DEVICE, batch=1),
+        lambda network, device: TorchExtractor(open_builtin(network), DEFAULTS, DEVICE, batch=1),
     )
     first, again = (
         extract(photos, ExtractorConfig(features), n_regions=8, n_workers=workers, device="cuda") for workers in (2, 1)

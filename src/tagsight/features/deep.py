@@ -43,7 +43,7 @@ class DeepSettings(NamedTuple):
 
     @classmethod
     def for_every_map(cls, backbone: Backbone) -> Self:
-        """Settings for a backbone about which nothing is known: all its maps, equally weighted."""
+        """Settings for a network of the user: all its maps, equally weighted."""
         return cls(maps=tuple(MapUse(name) for name in backbone.map_names))
 
 
@@ -62,10 +62,10 @@ def extract_regions(pixels: Array, labels: Array, backbone: Backbone, *, setting
 
 def list_blocks(backbone: Backbone, settings: DeepSettings = DEFAULTS) -> tuple[Block, ...]:
     """The blocks of a vector, in order."""
-    maps = _compute_maps(np.zeros((32, 32, 3), np.uint8), backbone, settings)
+    maps = _compute_maps(np.zeros((24, 32, 3), np.uint8), backbone, settings)  # 4:3, as most photos are
     uses = zip(maps, settings.maps, strict=True)
     return (
-        *(Block(len(seen.values), use.direction_weight, use.strength_weight) for seen, use in uses),
+        *(Block(seen.values.shape[2], use.direction_weight, use.strength_weight) for seen, use in uses),
         Block(settings.colour_bins**3, settings.colour_weight, 1.0),
     )
 
@@ -84,7 +84,7 @@ def _pool_maps(maps: list[FeatureMap], labels: Array, settings: DeepSettings) ->
     grids: dict[tuple[int, int], sparse.csr_array] = {}
     blocks: list[Array] = []
     for feature_map in maps:
-        _, rows, columns = feature_map.values.shape
+        rows, columns, _ = feature_map.values.shape
         if (rows, columns) not in grids:
             grids[rows, columns] = weigh_cells(labels, rows, columns, interpolation=settings.interpolation)
         blocks.append(pool_map(feature_map.values, grids[rows, columns]))

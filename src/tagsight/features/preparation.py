@@ -9,9 +9,9 @@ import cv2
 
 from tagsight.data.collection import Problem
 from tagsight.errors import UnreadablePhotoError
-from tagsight.features.backbone import Backbone
 from tagsight.features.cache import FeatureCache
 from tagsight.features.deep import DEFAULTS
+from tagsight.features.efficientnet import open_builtin
 from tagsight.features.extract import FEW
 from tagsight.features.prepared import PreparedPhoto, prepare_photo
 from tagsight.runtime.interrupts import check_stop
@@ -43,7 +43,7 @@ def prepare_all(
 
 class _Worker:
     def __init__(self, network: str, cache: FeatureCache, n_regions: int):
-        self._backbone = Backbone.builtin(network)
+        self._backbone = open_builtin(network)
         self._cache = cache
         self._n_regions = n_regions
 
