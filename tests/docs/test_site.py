@@ -20,7 +20,7 @@ EXECUTED = {
     "docs/howto/gpu.md": "tests/docs/test_howto_gpu.py",
     "docs/howto/large.md": "tests/docs/test_howto_large.py",
     "docs/howto/outlines.md": "tests/cli/test_refine.py",
-    "docs/howto/serve.md": "tests/web/test_serve_page.py",
+    "docs/howto/serve.md": "tests/web/test_serve_guide.py",
 }
 """The test that runs the `python` and `sh` blocks of each page that has some."""
 
