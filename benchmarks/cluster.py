@@ -24,9 +24,9 @@ import numpy as np
 
 from record import write_result
 from tagsight.engine.devices import ComputeTarget, open_batches
-from tagsight.engine.parts import cut_local, cut_shard
 from tagsight.engine.ray.cluster import fetch, join_cluster
-from tagsight.engine.ray.worker import Journal, Operation, ShardWorker, prepare_worker
+from tagsight.engine.ray.parts import cut_local, cut_shard, prepare_worker
+from tagsight.engine.ray.worker import Journal, Operation, ShardWorker
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import Fit, Loop, Sweep, run_sweeps
 from tagsight.model.layout import Edges, Shard, lay_out

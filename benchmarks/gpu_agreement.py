@@ -19,7 +19,7 @@ from tagsight.engine.threads import thread_map
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.fields import correlate_tags
 from tagsight.model.global_step import global_step
-from tagsight.model.layout import Layout, Shard, spread_assign
+from tagsight.model.layout import Layout, Shard, scatter_assign
 from tagsight.model.local_step import Map
 from tagsight.model.local_step import local_step as cpu_step
 from tagsight.model.planted import Planted, draw_appearance, draw_planted
@@ -145,8 +145,8 @@ def read(local: Local, log_odds: Array, layout: Layout, bound: float, before: tu
     rows = np.arange(PHOTOS * REGIONS)
     nu = np.zeros((len(rows), FACTORS.total))
     odds = np.full_like(nu, -np.inf)
-    spread_assign(layout, local.assign, rows, nu)
-    spread_assign(layout, log_odds, rows, odds)
+    scatter_assign(layout, local.assign, rows, nu)
+    scatter_assign(layout, log_odds, rows, odds)
     return RegionScores(nu, odds, local.order, bound, before)
 
 

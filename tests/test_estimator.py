@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from tagsight import InputError, StackedIBP
 from tagsight.model.planted import Planted
-from tagsight.model.presets import PRESETS
+from tagsight.model.settings import PRESETS
 from tagsight.types import Floats
 
 from .conftest import N_ATTRIBUTES, N_FREE, N_OBJECTS
@@ -267,7 +267,7 @@ def test_bad_arrays_are_refused_by_name_and_index(small: Planted, what: str, mes
         ({"shrinkage": -1.0}, "shrinkage must lie between 1e-06 and 1e.09, got -1.0"),
         ({"shrinkage": np.nan}, "shrinkage must lie between 1e-06 and 1e.09, got nan"),
         ({"shrinkage": 1.0, "attribute_shrinkage": 0.0}, "attribute_shrinkage must lie between"),
-        ({"attribute_shrinkage": 2.0}, "attribute_shrinkage needs a shrinkage for the other factors too"),
+        ({"attribute_shrinkage": 2.0}, "attribute_shrinkage is given without shrinkage"),
         ({"n_free": -1}, "n_objects, n_attributes, n_free must be 0 or more"),
     ],
 )

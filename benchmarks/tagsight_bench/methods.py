@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 from tagsight.errors import InputError
-from tagsight.model.presets import PRESETS
+from tagsight.model.settings import PRESETS
 from tagsight_bench.evaluation.method import Method
 from tagsight_bench.trial import Sample
 

@@ -11,18 +11,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagsight.engine.devices import ComputeTarget, LocalBatch, check_device, check_engine
 from tagsight.engine.fit import FitSpec, fit_shards
-from tagsight.engine.inference import FittedModel, NewPhotos, infer_photos, infer_transductively
+from tagsight.engine.inference import FittedModel, Inference, NewPhotos, infer_photos, infer_transductively
 from tagsight.errors import InputError
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, Loop, Sweep, ignore_progress
-from tagsight.model.infer import Inference
-from tagsight.model.layout import Shard, split_photos, spread_assign
+from tagsight.model.free_factors import measure_free_usage
+from tagsight.model.layout import Shard, scatter_assign, split_photos
 from tagsight.model.local_step import add_squares
 from tagsight.model.photo_sticks import expect_weights
-from tagsight.model.presets import PRESETS
-from tagsight.model.pruning import report_free_usage
 from tagsight.model.settings import (
     MAX_FREE,
+    PRESETS,
     STICK_ORDERS,
     STICK_SPANS,
     STICKS,
@@ -163,7 +162,7 @@ class StackedIBP(BaseEstimator):
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
-        """An estimator with the settings of `presets.PRESETS[name]`, overridden by `parameters`."""
+        """An estimator with the settings of `PRESETS[name]`, overridden by `parameters`."""
         check_choice(name, "preset", tuple(PRESETS))
         return cls(**{**PRESETS[name], **parameters})
 
@@ -211,7 +210,7 @@ class StackedIBP(BaseEstimator):
         self._keep(result, batches, allowed, settings)
         if not result.converged:
             warnings.warn(
-                f"the bound still moved after max_sweeps={self.max_sweeps} sweeps; raise max_sweeps or tol",
+                f"the bound did not converge in max_sweeps={self.max_sweeps} sweeps; raise max_sweeps or tol",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -311,7 +310,7 @@ class StackedIBP(BaseEstimator):
         self._learned = FittedModel(result.state, result.summary, settings)
         self.assign_ = np.zeros((len(X), settings.factors.total), X.dtype)
         for batch in batches:
-            spread_assign(batch.shard.layout, batch.local.assign, np.arange(len(X)), self.assign_)
+            scatter_assign(batch.shard.layout, batch.local.assign, np.arange(len(X)), self.assign_)
         self.prior_ = expect_weights(order, sticks, allowed, plan_sticks(settings))
         self.appearance_mean_, self.appearance_var_ = result.state.appearance
         self.affinity_ = result.state.affinity
@@ -321,7 +320,7 @@ class StackedIBP(BaseEstimator):
         self.bound_ = [bound.total for bound in self.bound_terms_]
         self.n_sweeps_ = len(self.bound_)
         self.converged_ = result.converged
-        self.free_usage_ = report_free_usage(result.summary, settings.factors)
+        self.free_usage_ = measure_free_usage(result.summary, settings.factors)
 
 
 def _photo_of_each(X: Array, groups: Array | None, n_photos: int | None) -> Ints:

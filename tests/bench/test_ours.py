@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 from tagsight.classifiers.score import ClassifierWeights
 from tagsight.data.vocabulary import Tags
 from tagsight.model.fields import correlate_tags
-from tagsight.model.presets import PRESETS
+from tagsight.model.settings import PRESETS
 from tagsight.predict.predictor import predict_photos
 from tagsight_bench.evaluation.method import GuidedMethod, TransductiveMethod
 from tagsight_bench.methods import ABLATIONS

@@ -242,7 +242,7 @@ def test_free_factors_are_cleared_and_restored():
 def test_residuals_are_those_of_the_cpu():
     case = draw(12)
     ours, theirs = (batch.sample_residuals(case.state, 5, 3) for batch in (on_gpu(case), on_cpu(case)))
-    assert np.array_equal(ours.lots, theirs.lots)
+    assert np.array_equal(ours.keys, theirs.keys)
     assert ours.rows == pytest.approx(theirs.rows, abs=1e-6)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tagsight.engine.threads import ThreadBatch
-from tagsight.model.layout import spread_assign
+from tagsight.model.layout import scatter_assign
 from tagsight.model.sampling import draw_rows
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, start_local
@@ -46,7 +46,7 @@ def test_summaries_and_samples_are_those_of_all_photos():
     for ours, theirs in zip(merged.step(state), whole.step(state), strict=True):
         assert ours == pytest.approx(theirs, rel=1e-8)
     ours, theirs = merged.sample_residuals(state, 50, 1), whole.sample_residuals(state, 50, 1)
-    assert np.array_equal(ours.lots, theirs.lots)
+    assert np.array_equal(ours.keys, theirs.keys)
     assert ours.rows == pytest.approx(theirs.rows, abs=1e-9)
 
 
@@ -55,7 +55,7 @@ def test_residuals_lack_the_share_of_tagged_factors_alone():
     state = blank_globals(SETTINGS, PHOTOS.X.shape[1])
     state.appearance.mean[:] = np.random.default_rng(0).standard_normal(state.appearance.mean.shape)
     nu = np.zeros((len(PHOTOS.X), FACTORS.total))
-    spread_assign(part.shard.layout, part.local.assign, np.arange(len(nu)), nu)
+    scatter_assign(part.shard.layout, part.local.assign, np.arange(len(nu)), nu)
     residual = PHOTOS.X - nu[:, : FACTORS.tagged] @ state.appearance.mean[: FACTORS.tagged]
     rows = draw_rows(PHOTOS.X, np.arange(len(nu)), 40, 3).rows
     assert part.sample_residuals(state, 40, 3).rows == pytest.approx(residual[rows], abs=1e-12)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagsight.engine.parts import cut_local, cut_shard
+from tagsight.engine.ray.parts import cut_local, cut_shard
 from tagsight.engine.threads import ThreadBatch
 from tagsight.model.layout import Shard
 from tagsight.model.settings import Settings, plan_sticks

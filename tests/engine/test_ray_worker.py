@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tagsight.engine.ray.parts import Commit, load_commit, prepare_worker, save_commit
 from tagsight.engine.ray.worker import (
     COMMIT_EVERY,
-    Commit,
     Journal,
     Operation,
     ShardWorker,
-    load_commit,
-    prepare_worker,
-    save_commit,
 )
 from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import InputError, TagsightError
@@ -121,7 +118,7 @@ def test_a_gap_in_the_journal_is_refused(folder: Path):
     worker = open_worker(folder)
     worker.perform(journal(3))
     for wrong in (journal(COMMIT_EVERY + 1), journal(2)):
-        with pytest.raises(TagsightError, match="stands at operation 3"):
+        with pytest.raises(TagsightError, match="has performed 3 operations"):
             worker.perform(wrong)
 
 

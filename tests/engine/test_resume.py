@@ -13,8 +13,7 @@ from tagsight.engine.checkpoint import FitCheckpoint
 from tagsight.engine.devices import ComputeTarget
 from tagsight.engine.fit import FitSpec, fit_shards, fit_stored_shards
 from tagsight.engine.fit_file import load_progress, save_fit, save_progress
-from tagsight.engine.shard_file import save_shard
-from tagsight.engine.stored_shards import StoredShards
+from tagsight.engine.shard_file import StoredShards, save_shard
 from tagsight.errors import StoppedError
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import FIRST, LAST, Fit, FitProgress, Loop

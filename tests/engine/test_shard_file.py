@@ -79,7 +79,7 @@ def test_mapped_features_are_read_only_and_a_buffer_is_used_again(shard: Shard, 
 def test_what_is_not_whole_is_refused(shard: Shard, tmp_path: Path) -> None:
     folder = tmp_path / "s"
     assert not has_shard(folder)
-    with pytest.raises(InputError, match="no whole shard"):
+    with pytest.raises(InputError, match="no complete shard"):
         load_shard(folder)
     save_shard(shard, folder)
     assert has_shard(folder)

@@ -8,7 +8,7 @@ import numpy as np
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, FitBatch, Loop, Sweep, fit, ignore_progress
-from tagsight.model.layout import Edges, Shard, split_photos, spread_assign
+from tagsight.model.layout import Edges, Shard, scatter_assign, split_photos
 from tagsight.model.local_step import add_squares
 from tagsight.model.planted import draw_appearance, draw_planted
 from tagsight.model.settings import Factors, Settings, plan_sticks
@@ -86,5 +86,5 @@ def train(
         )
     nu = np.zeros((len(photos.X), FACTORS.total))
     for part in parts:
-        spread_assign(part.shard.layout, part.local.assign, np.arange(len(nu)), nu)
+        scatter_assign(part.shard.layout, part.local.assign, np.arange(len(nu)), nu)
     return Trained(result, nu, [part.local for part in parts], told)

@@ -7,7 +7,7 @@ import numpy as np
 
 from tagsight.model.bound import Bound, evaluate_bound
 from tagsight.model.global_step import fit_sparsity
-from tagsight.model.layout import Edges, Layout, Shard, lay_out, spread_assign
+from tagsight.model.layout import Edges, Layout, Shard, lay_out, scatter_assign
 from tagsight.model.local_step import add_squares, local_step
 from tagsight.model.settings import (
     NOISES,
@@ -170,7 +170,7 @@ def flatten(layout: Layout, nu: Floats) -> Floats:
 def dense(case: Case) -> Floats:
     """nu (N, K)."""
     out = np.zeros((len(case.data.X), case.settings.factors.total))
-    spread_assign(case.shard.layout, case.local.assign, np.arange(len(out)), out)
+    scatter_assign(case.shard.layout, case.local.assign, np.arange(len(out)), out)
     return out
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import logit, logsumexp
 
+from tagsight.engine.inference import infer_shard, start_at_rates
 from tagsight.model.assignments import _share_regions, assign_entropy
-from tagsight.model.infer import settle_photos, start_at_rates
 from tagsight.model.layout import Shard, split_photos
 from tagsight.model.local_step import add_squares, local_step
 from tagsight.model.settings import STICK_ORDERS, STICKS, Factors, Settings, plan_sticks
@@ -156,7 +156,7 @@ def test_new_photos_settle_in_a_distribution():
     case = draw_case(7, exclusive=True)
     rates = np.full(case.settings.factors.total, 0.15)
     local = start_at_rates(case.shard, case.state, rates, case.settings)
-    read = settle_photos(case.shard, local, case.data.allowed, case.state, case.settings, map)
+    read = infer_shard(case.shard, local, case.data.allowed, case.state, case.settings, map)
     assert np.all(read.assign[:, case.plan.exclusive].sum(axis=1) <= 1 + ROUNDING)
     allowed = case.data.allowed[case.data.groups] == 1
     assert np.isfinite(read.log_odds[allowed]).all()

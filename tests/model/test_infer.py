@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from tagsight.model.infer import settle_photos, start_at_rates
+from tagsight.engine.inference import infer_shard, start_at_rates
+from tagsight.model.free_factors import measure_free_usage
 from tagsight.model.local_step import local_step
 from tagsight.model.photo_sticks import expect_weights
-from tagsight.model.pruning import report_free_usage
 from tagsight.model.settings import Factors
 from tagsight.model.state import empty_summary
 from tagsight.model.visit import Visit
@@ -23,7 +23,7 @@ def test_every_region_starts_at_the_rates_its_photo_allows():
 
 def test_photos_settle_where_sweeps_settle_and_come_in_the_order_of_the_features():
     case = draw_case(2, stick_order="free-first")
-    read = settle_photos(case.shard, case.local, case.data.allowed, case.state, case.settings, map)
+    read = infer_shard(case.shard, case.local, case.data.allowed, case.state, case.settings, map)
     local, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=300))
     assert read.assign == pytest.approx(dense(case._replace(local=local)), abs=0.02)
     weights = expect_weights(local.order, local.sticks, case.data.allowed, case.plan)
@@ -37,6 +37,6 @@ def test_photos_settle_where_sweeps_settle_and_come_in_the_order_of_the_features
 def test_free_factors_in_less_than_one_region_are_unused():
     summary = empty_summary(6, 1, 3)
     summary.count[:] = [0.0, 50.0, 3.0, 0.99, 1.0, 0.0]
-    usage = report_free_usage(summary, Factors(1, 1, 4))
+    usage = measure_free_usage(summary, Factors(1, 1, 4))
     assert list(usage.unused) == [3, 5]
     assert list(usage.regions) == [3.0, 0.99, 1.0, 0.0]

@@ -10,8 +10,8 @@ from tagsight.model.layout import (
     Layout,
     clear_columns,
     lay_out,
+    scatter_assign,
     split_photos,
-    spread_assign,
     sum_squares,
 )
 from tagsight.model.settings import Factors, Settings, StickPlan, plan_sticks
@@ -34,7 +34,7 @@ def random_graph(sizes: list[int], seed: int) -> Data:
 
 def spread(layout: Layout, flat: Floats, n: int) -> Floats:
     out = np.full((n, FACTORS.total), -1.0)
-    spread_assign(layout, flat, np.arange(n), out)
+    scatter_assign(layout, flat, np.arange(n), out)
     return out
 
 
@@ -142,7 +142,7 @@ def test_rows_without_a_place_are_left_out():
     place = np.full(n, -1)
     place[[4, 2]] = [0, 1]
     out = np.zeros((2, FACTORS.total))
-    spread_assign(layout, flatten(layout, nu), place, out)
+    scatter_assign(layout, flatten(layout, nu), place, out)
     assert np.array_equal(out, nu[[4, 2]])
 
 

@@ -79,7 +79,7 @@ def test_samples_of_parts_merge_to_the_sample_of_the_whole(size: int):
     samples = [draw_rows(X, rows, size, seed=3) for rows in parts]
     assert np.array_equal(merge_samples(samples, size).rows, whole.rows)
     assert len(whole.rows) == min(size, 60)
-    assert np.all(np.diff(whole.lots) > 0)
+    assert np.all(np.diff(whole.keys) > 0)
 
 
 def test_a_sample_favours_no_row():

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from tagsight.model.kmeans import find_centres
+from tagsight.model.start import find_centres
 from tagsight.runtime.blas import one_blas_thread
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tagsight.cli import train
 from tagsight.errors import InputError
-from tagsight.model.presets import PRESETS
+from tagsight.model.settings import PRESETS
 from tagsight.training.options import TrainOptions, check_options
 
 
@@ -45,7 +45,7 @@ def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
         ({"seed": 2**40}, "seed must lie between"),
         ({"noise": "loud"}, "noise must be one of"),
         ({"start": "nowhere"}, "start must be one of"),
-        ({"attribute_shrinkage": 1.0}, "attribute_shrinkage needs a shrinkage"),
+        ({"attribute_shrinkage": 1.0}, "attribute_shrinkage is given without shrinkage"),
         ({"photo_effect": 0.5}, "photo_effect 0.5 needs a model without region classifiers"),
         ({"memory": 10**9, "device": "cuda"}, "memory limits device 'cpu'"),
         ({"memory": 10**9, "engine": "ray"}, "memory limits this machine"),

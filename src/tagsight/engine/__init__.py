@@ -1,1 +1,1 @@
-"""Where local steps run."""
+"""Compute engines for the model's local steps: threads, shards on disk, GPU, Ray; and the checkpoints of a fit."""

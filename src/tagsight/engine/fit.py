@@ -9,7 +9,7 @@ import numpy as np
 from tagsight.engine.checkpoint import FitCheckpoint
 from tagsight.engine.devices import CheckpointableBatch, ComputeTarget, LocalBatch, open_batches
 from tagsight.engine.local_file import load_posterior
-from tagsight.engine.stored_shards import StoredShards
+from tagsight.engine.shard_file import StoredShards
 from tagsight.engine.streamed import StreamedBatch
 from tagsight.engine.threads import thread_map
 from tagsight.model.fit import Fit, FitProgress, Loop, fit

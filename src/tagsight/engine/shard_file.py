@@ -1,18 +1,19 @@
-"""A shard as a folder: features that can be memory-mapped, the layout beside them, a marker that says all is there.
+"""Shards on disk: one folder per shard, with features that can be memory-mapped, the layout, and a completion marker.
 
-    features.npy           (n, D) the rows of the shard's own photos, in the order of the features they came from
-    layout.safetensors     the arrays of `model.layout.Layout`; rows count in features.npy; `Shard.square`
+    features.npy           (n, D) features of the shard's photos, in the row order of the original features
+    layout.safetensors     the arrays of `model.layout.Layout`, with row numbers of features.npy; `Shard.square`
     done.json              written last: schema, SHA-256 of the two files
 
-A folder without `done.json` is what a killed writer left: `has_shard` says no, and saving again replaces it.
+A folder without `done.json` was left by a killed process: `has_shard` returns False, and saving again replaces it.
 """
 
 import json
 import os
+from collections.abc import Sequence
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from safetensors import SafetensorError
@@ -30,26 +31,26 @@ CHUNK = 1 << 24  # bytes written or hashed at a time
 
 
 class FeatureFile(NamedTuple):
-    """Features that are on disk already."""
+    """A file of features."""
 
     path: Path
     sha256: str
 
 
 def is_intact(features: FeatureFile) -> bool:
-    """Whether the file is there and is, byte by byte, what was written."""
+    """Return whether the file exists and has the checksum of what was written."""
     return features.path.is_file() and _hash_file(features.path) == features.sha256
 
 
 def save_features(X: Array, path: Path) -> FeatureFile:
-    """Write features as .npy."""
+    """Write features as a .npy file."""
     return FeatureFile(path, _save_rows(X, np.arange(len(X)), path))
 
 
 def save_shard(shard: Shard, folder: Path, *, features: FeatureFile | None = None) -> None:
-    """Write the shard; only the rows of its own photos are kept.
+    """Write the shard, with only the feature rows of its own photos.
 
-    Where its features, all of them its own, are in a file already, the shard shares that file.
+    If `features` is given, it must hold exactly these rows; the shard then links to that file instead of a copy.
     """
     for name in (DONE, LAYOUT, FEATURES):
         (folder / name).unlink(missing_ok=True)
@@ -68,19 +69,19 @@ def save_shard(shard: Shard, folder: Path, *, features: FeatureFile | None = Non
 
 
 def has_shard(folder: Path) -> bool:
-    """Whether a whole shard lies in the folder."""
+    """Return whether the folder holds a complete shard."""
     return (folder / DONE).is_file()
 
 
 def identify_shard(folder: Path) -> str:
-    """A hash of all that the shard holds."""
+    """Return a hash of the shard's content."""
     return sha256(json.dumps(_read_done(folder), sort_keys=True).encode()).hexdigest()
 
 
 def load_shard(folder: Path, *, mmap: bool = False) -> Shard:
-    """The shard that `save_shard` wrote; with `mmap` its features are a read-only map of their file.
+    """Load a shard written by `save_shard`; with `mmap` its features are a read-only memory map.
 
-    Features that are read whole are checked; those of a map are not read, so they are not.
+    Checksums are verified, except that of memory-mapped features, which are not read here.
     """
     done = _read_done(folder)
     if not mmap:
@@ -90,15 +91,15 @@ def load_shard(folder: Path, *, mmap: bool = False) -> Shard:
 
 
 def load_shard_into(folder: Path, buffer: Array) -> Shard:
-    """As `load_shard`, features in the memory of `buffer`, bytes that hold at least so many."""
+    """Load a shard with its features in `buffer`, an array of bytes that is large enough."""
     done = _read_done(folder)
     return Shard(load_features_into(folder / FEATURES, buffer), *_read_layout(folder, done))
 
 
 def load_features_into(path: Path, buffer: Array) -> Array:
-    """The features in a .npy file, in the memory of `buffer`.
+    """Load the features of a .npy file into `buffer`, an array of bytes.
 
-    They are read in every sweep, so they are not hashed again: `is_intact` checks a file that another process left.
+    They are read in every sweep, so their checksum is not verified here; see `is_intact`.
     """
     with path.open("rb") as file:
         np.lib.format.read_magic(file)
@@ -110,16 +111,50 @@ def load_features_into(path: Path, buffer: Array) -> Array:
 
 
 def load_layout(folder: Path) -> Layout:
-    """The layout of the shard."""
+    """Load the layout of a shard without its features."""
     return _read_layout(folder, _read_done(folder))[0]
 
 
 def check_shard(folder: Path) -> None:
-    """Raise InputError unless both files are, byte by byte, what was written."""
+    """Raise InputError unless both files have the checksums of what was written."""
     done = _read_done(folder)
     for name in (FEATURES, LAYOUT):
         if not is_intact(FeatureFile(folder / name, done[name])):
             raise InputError(f"{str(folder / name)!r} is damaged; remove {str(folder)!r} and run again")
+
+
+class StoredShards(Sequence[Shard]):
+    """The shards in `folders`, loaded one at a time into a shared buffer.
+
+    Access to one shard overwrites the features of the previous one. A given `buffer`, an array of bytes, must be large
+    enough for the largest shard.
+    """
+
+    def __init__(self, folders: Sequence[Path], buffer: Array | None = None):
+        self.folders = tuple(folders)
+        self._buffer = _make_buffer(folders) if buffer is None else buffer
+
+    def __len__(self) -> int:
+        return len(self.folders)
+
+    @overload
+    def __getitem__(self, index: int) -> Shard: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "StoredShards": ...
+
+    def __getitem__(self, index: int | slice) -> "Shard | StoredShards":
+        if isinstance(index, slice):
+            return StoredShards(self.folders[index], self._buffer)
+        return load_shard_into(self.folders[index], self._buffer)
+
+    def layout(self, index: int) -> Layout:
+        """Load the layout of a shard without its features."""
+        return load_layout(self.folders[index])
+
+
+def _make_buffer(folders: Sequence[Path]) -> Array:
+    return np.empty(max((folder / FEATURES).stat().st_size for folder in folders), np.uint8)
 
 
 def _hash_file(path: Path) -> str:
@@ -131,7 +166,7 @@ def _hash_file(path: Path) -> str:
 
 
 def _save_rows(X: Array, rows: Ints, path: Path) -> str:
-    """Write rows of `X` as .npy, some at a time; the SHA-256 of the file."""
+    """Write rows of `X` as a .npy file in chunks, and return the SHA-256 of the file."""
     header = BytesIO()
     shape = (len(rows), X.shape[1])
     description = {"descr": np.lib.format.dtype_to_descr(X.dtype), "fortran_order": False, "shape": shape}
@@ -152,16 +187,18 @@ def _read_done(folder: Path) -> dict[str, Any]:
         done = json.loads((folder / DONE).read_bytes())
         schema = int(done["schema"])
     except OSError as problem:
-        raise InputError(f"there is no whole shard in {str(folder)!r}: {problem.strerror or problem}") from problem
+        raise InputError(f"there is no complete shard in {str(folder)!r}: {problem.strerror or problem}") from problem
     except (ValueError, KeyError, TypeError) as problem:
         raise InputError(f"{str(folder / DONE)!r} is damaged; remove {str(folder)!r} and run again") from problem
     if schema != SCHEMA:
-        raise InputError(f"{str(folder)!r} is a shard of schema {schema}, this tagsight reads {SCHEMA}; run again")
+        raise InputError(
+            f"{str(folder)!r} has shard schema {schema}, this version of tagsight needs {SCHEMA}; run again"
+        )
     return done
 
 
 def _read_layout(folder: Path, done: dict[str, Any]) -> tuple[Layout, float | Floats]:
-    """The layout, and the square."""
+    """Load the layout and the sum of squares."""
     try:
         content = (folder / LAYOUT).read_bytes()
         if sha256(content).hexdigest() != done[LAYOUT]:

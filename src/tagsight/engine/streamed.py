@@ -1,8 +1,9 @@
-"""Shards on disk as one batch: features and local posterior of one shard at a time are in memory.
+"""Out-of-core local steps: a batch of shards on disk, with one shard in memory at a time.
 
-There is one global step for all shards, not one a shard (memoised batches, `model.fit`): those would make the number of
-shards, and so the memory at hand, part of the answer. Sums run on from shard to shard block by block, so that shards
-cut at multiples of `model.local_step.BLOCK` photos give the bits of one shard in memory.
+There is one global step for all shards. With one global step per shard (memoised batches, `model.fit`), the result
+would depend on the number of shards, and so on the available memory. Summaries are accumulated over shards block by
+block, so that shards cut at multiples of `model.local_step.BLOCK` photos give bit-identical results to one shard in
+memory.
 """
 
 import os
@@ -11,8 +12,8 @@ from itertools import count
 from pathlib import Path
 
 from tagsight.engine.local_file import current_path, link_local, load_local, previous_path, save_local
-from tagsight.engine.residuals import sample_regions, take_tagged_away
-from tagsight.engine.stored_shards import StoredShards
+from tagsight.engine.shard_file import StoredShards
+from tagsight.model.free_factors import sample_regions, subtract_tagged
 from tagsight.model.layout import Shard, clear_columns
 from tagsight.model.local_step import Map, local_step
 from tagsight.model.sampling import Sample, merge_samples
@@ -23,7 +24,10 @@ from tagsight.types import Floats
 
 
 class StreamedBatch:
-    """`shards` with their local posteriors in `folder`; `square` is their sum (see `devices.CheckpointableBatch`)."""
+    """Shards on disk, with their local posteriors in `folder` (see `engine.devices.CheckpointableBatch`).
+
+    `square` is the sum of squares of all shards (`model.local_step.add_squares`).
+    """
 
     def __init__(self, shards: StoredShards, square: float | Floats, folder: Path, settings: Settings, run: Map):
         self._shards = shards
@@ -35,17 +39,17 @@ class StreamedBatch:
         self._current: list[Path] = []
         self._previous: list[Path] = []
         folder.mkdir(parents=True, exist_ok=True)
-        self._tidy()
+        self._remove_unused()
 
     def start(self, start: Callable[[Shard], Local]) -> None:
-        """Begin with the local posterior that `start` gives each shard."""
+        """Initialise the local posterior of each shard with `start`."""
         self._current = [self._store(start(shard)) for shard in self._shards]
 
-    def resume(self, kept: Path) -> None:
-        """Begin with what `save` left in folder `kept`."""
-        self._current = [self._adopt(current_path(kept, s)) for s in range(len(self._shards))]
-        if previous_path(kept).exists():
-            self._previous = [self._adopt(previous_path(kept, s)) for s in range(len(self._shards))]
+    def resume(self, saved: Path) -> None:
+        """Initialise the local posteriors from the files that `save` wrote to folder `saved`."""
+        self._current = [self._link(current_path(saved, s)) for s in range(len(self._shards))]
+        if previous_path(saved).exists():
+            self._previous = [self._link(previous_path(saved, s)) for s in range(len(self._shards))]
 
     def summarise(self, state: Globals) -> Summary:
         """Return the summary of the current local posterior."""
@@ -60,7 +64,7 @@ class StreamedBatch:
         for s, shard in enumerate(self._shards):
             local, total = self._visit(s, shard, state, Visit(passes=self._settings.passes), total)
             self._current[s] = self._store(local)
-        self._tidy()
+        self._remove_unused()
         return total
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
@@ -71,7 +75,7 @@ class StreamedBatch:
             drawn = sample_regions(shard, load_local(self._current[s]).assign, factors, size, seed)
             sample = drawn if sample is None else merge_samples([sample, drawn], size)
         assert sample is not None
-        return take_tagged_away(sample, state, factors)
+        return subtract_tagged(sample, state, factors)
 
     def clear_free(self) -> None:
         """Set nu of every free factor to 0, and keep the previous posterior for `restore`."""
@@ -81,15 +85,15 @@ class StreamedBatch:
             local = load_local(self._current[s])
             assign = clear_columns(self._shards.layout(s), local.assign, tagged)
             self._current[s] = self._store(local._replace(assign=assign))
-        self._tidy()
+        self._remove_unused()
 
     def restore(self) -> None:
         """Return to the posterior before the last `clear_free`."""
         self._current = list(self._previous)
-        self._tidy()
+        self._remove_unused()
 
     def save(self, folder: Path, *, with_previous: bool) -> None:
-        """Link the local posteriors, which are never written to again, into a folder."""
+        """Save hard links to the files of the local posteriors, which are never overwritten."""
         folder.mkdir(parents=True)
         for s in range(len(self._shards)):
             os.link(self._current[s], current_path(folder, s))
@@ -97,28 +101,30 @@ class StreamedBatch:
                 os.link(self._previous[s], previous_path(folder, s))
 
     def _visit(self, s: int, shard: Shard, state: Globals, visit: Visit, total: Summary) -> tuple[Local, Summary]:
-        plain = shard._replace(square=0.0)  # that of all shards is in the total from the start
-        return local_step(plain, load_local(self._current[s]), state, self._settings, visit, self._run, onto=total)
+        without_square = shard._replace(square=0.0)  # `_blank` includes that of all shards
+        return local_step(
+            without_square, load_local(self._current[s]), state, self._settings, visit, self._run, onto=total
+        )
 
     def _blank(self, state: Globals) -> Summary:
         K, D = state.appearance.mean.shape
         return empty_summary(K, D, plan_sticks(self._settings).n_sequences)._replace(square=self._square)
 
     def _store(self, local: Local) -> Path:
-        path = self._name()
+        path = self._new_path()
         save_local(local, path)
         return path
 
-    def _adopt(self, kept: Path) -> Path:
-        path = self._name()
-        link_local(kept, path)
+    def _link(self, saved: Path) -> Path:
+        path = self._new_path()
+        link_local(saved, path)
         return path
 
-    def _name(self) -> Path:
+    def _new_path(self) -> Path:
         return self._folder / f"{next(self._numbers)}.safetensors"
 
-    def _tidy(self) -> None:
-        """Remove what is needed neither now nor before; links elsewhere stay."""
+    def _remove_unused(self) -> None:
+        """Remove the files that are neither current nor previous; saved links to them stay."""
         written = {path for path in self._folder.glob("*.safetensors") if path.stem.isdecimal()}
         for path in written - set(self._current) - set(self._previous):
             path.unlink()

@@ -1,4 +1,4 @@
-"""Local steps in this process, blocks of photos spread over threads (the kernels release the GIL)."""
+"""Local steps in this process: threads work on blocks of photos (the kernels release the GIL)."""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tagsight.engine.local_file import SavedPosterior, save_posterior
-from tagsight.engine.residuals import sample_residuals
+from tagsight.model.free_factors import sample_residuals
 from tagsight.model.layout import Shard, clear_columns
 from tagsight.model.local_step import Map, local_step
 from tagsight.model.sampling import Sample
@@ -18,7 +18,7 @@ from tagsight.runtime.blas import one_blas_thread
 
 
 class ThreadBatch:
-    """A shard and its local posterior, in this process's memory (see `devices.LocalBatch`)."""
+    """A shard and its local posterior in this process's memory (see `engine.devices.LocalBatch`)."""
 
     def __init__(self, shard: Shard, local: Local, settings: Settings, run: Map, previous: Local | None = None):
         self.shard = shard
@@ -60,7 +60,10 @@ class ThreadBatch:
 
 @contextmanager
 def thread_map(n_threads: int | None) -> Iterator[Map]:
-    """A map over `n_threads` threads (None: all cores) that yields in order; BLAS adds none of its own."""
+    """Yield a map function over `n_threads` threads (None: one per core), while BLAS uses one thread.
+
+    The map function yields results in order.
+    """
     count = n_threads or os.cpu_count() or 1
     with one_blas_thread():
         if count == 1:

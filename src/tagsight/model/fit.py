@@ -11,8 +11,8 @@ from math import inf
 from typing import NamedTuple, Protocol
 
 from tagsight.model.bound import Bound, evaluate_bound
+from tagsight.model.free_factors import CONTRASTS, SAMPLE, propose_free
 from tagsight.model.global_step import global_step
-from tagsight.model.proposals import CONTRASTS, SAMPLE, propose_free
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings
 from tagsight.model.start import blank_globals, first_globals

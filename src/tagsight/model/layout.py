@@ -1,4 +1,4 @@
-"""How the regions and allowed factors of many photos lie in flat arrays, ready for compiled sweeps."""
+"""Layout of the regions and allowed factors of many photos in flat arrays, for the compiled kernels."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from tagsight.types import Array, Floats, Ints
 
 
 class Layout(NamedTuple):
-    """Slots are regions sorted by photo, then colour class; no two neighbours share a colour."""
+    """Flat layout of photos. Slots are regions sorted by photo, then by colour; neighbours differ in colour."""
 
-    rows: Ints  # (N,) row of the features that each slot holds
+    rows: Ints  # (N,) row of the features for each slot
     slot_start: Ints  # (I + 1,)
     colour_start: Ints  # (I + 1,) first colour class of each photo
     class_start: Ints  # (classes + 1,) first slot of each colour class
@@ -22,7 +22,7 @@ class Layout(NamedTuple):
     weight: Floats  # (2E,)
     factor_start: Ints  # (I + 1,)
     factor: Ints  # allowed columns of each photo, in the order a sweep visits them
-    assign_start: Ints  # (I + 1,) where each photo's (K_i, N_i) block of nu begins
+    assign_start: Ints  # (I + 1,) start of each photo's (K_i, N_i) block of nu
 
     @property
     def n_photos(self) -> int:
@@ -31,11 +31,11 @@ class Layout(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """Some photos: their features and where everything lies."""
+    """Some photos: their features and layout."""
 
-    features: Array  # (N, D); may hold other photos' rows too
+    features: Array  # (N, D); may include rows of other photos
     layout: Layout
-    square: float | Floats = 0.0  # as in `state.Summary`, and needed by summaries only
+    square: float | Floats = 0.0  # sum of squares, see `state.Summary`; needed by summaries only
 
 
 class Edges(NamedTuple):
@@ -46,7 +46,7 @@ class Edges(NamedTuple):
 
 
 def lay_out(groups: Ints, allowed: Array, edges: Edges, plan: StickPlan) -> Layout:
-    """Lay out the regions of photos `groups` (N,), whose allowed factors are the rows of `allowed` (I, K)."""
+    """Return the layout of regions in photos `groups` (N,), whose allowed factors are the rows of `allowed` (I, K)."""
     n_regions, n_photos = len(groups), len(allowed)
     start, neighbour, weight = _compress(edges, n_regions)
     colour = _colour_regions(start, neighbour)
@@ -81,7 +81,7 @@ def lay_out(groups: Ints, allowed: Array, edges: Edges, plan: StickPlan) -> Layo
 
 
 def split_photos(groups: Ints, allowed: Array, edges: Edges, plan: StickPlan, n_parts: int) -> list[Layout]:
-    """Layouts of runs of photos, about equally many in each; rows still count in all the features."""
+    """Return the layouts of `n_parts` ranges of photos of about equal length; their rows index the same features."""
     ends = np.linspace(0, len(allowed), n_parts + 1).astype(int)
     edge_photo = groups[edges.pairs[:, 0]]
     layouts: list[Layout] = []
@@ -95,22 +95,22 @@ def split_photos(groups: Ints, allowed: Array, edges: Edges, plan: StickPlan, n_
 
 
 @kernel()
-def spread_assign(layout: Layout, assign: Array, place: Ints, dense: Array) -> None:
-    """Write flat `assign` to rows place[r] of `dense` (n, K), r a row of the features; place -1: nowhere."""
+def scatter_assign(layout: Layout, assign: Array, target: Ints, dense: Array) -> None:
+    """Write flat `assign` to `dense` (n, K): row r of the features goes to row target[r]; -1 skips it."""
     for i in range(len(layout.slot_start) - 1):
         s0, s1 = layout.slot_start[i], layout.slot_start[i + 1]
         factor = layout.factor[layout.factor_start[i] : layout.factor_start[i + 1]]
         block = assign[layout.assign_start[i] : layout.assign_start[i + 1]].reshape(len(factor), s1 - s0)
         for j in range(s1 - s0):
-            target = place[layout.rows[s0 + j]]
-            if target >= 0:
+            row = target[layout.rows[s0 + j]]
+            if row >= 0:
                 for k in range(len(factor)):
-                    dense[target, factor[k]] = block[k, j]
+                    dense[row, factor[k]] = block[k, j]
 
 
 @kernel(fastmath={"reassoc", "contract"})
 def sum_squares(X: Array, rows: Ints) -> float:
-    """sum |x_j|^2 over the given rows."""
+    """Return sum |x_j|^2 over the given rows."""
     total = 0.0
     for r in rows:
         for value in X[r]:
@@ -119,7 +119,7 @@ def sum_squares(X: Array, rows: Ints) -> float:
 
 
 def clear_columns(layout: Layout, assign: Array, first: int) -> Array:
-    """A copy of flat `assign` with factors `first` and above at 0."""
+    """Return a copy of flat `assign` with factors `first` and above set to 0."""
     n_regions = np.diff(layout.slot_start)
     photo = np.repeat(np.arange(layout.n_photos), np.diff(layout.factor_start))
     kept = layout.factor < first
@@ -127,7 +127,7 @@ def clear_columns(layout: Layout, assign: Array, first: int) -> Array:
 
 
 def _compress(edges: Edges, n_regions: int) -> tuple[Ints, Ints, Floats]:
-    """Both directions of every edge, sorted by region (CSR)."""
+    """Return both directions of every edge in compressed sparse row form: start (N + 1,), neighbour, weight."""
     source = np.concatenate([edges.pairs[:, 0], edges.pairs[:, 1]])
     target = np.concatenate([edges.pairs[:, 1], edges.pairs[:, 0]])
     order = np.lexsort((target, source))
@@ -137,7 +137,7 @@ def _compress(edges: Edges, n_regions: int) -> tuple[Ints, Ints, Floats]:
 
 @kernel()
 def _colour_regions(start: Ints, neighbour: Ints) -> Ints:
-    """Greedy colouring: each region takes the smallest colour its earlier neighbours left."""
+    """Return a greedy colouring: each region takes the smallest colour that no earlier neighbour has."""
     n_regions = len(start) - 1
     colour = np.zeros(n_regions, np.int64)
     for j in range(n_regions):

@@ -1,6 +1,6 @@
-"""What a user may choose about the model, and the factor columns that follow from it."""
+"""Settings of the model, the paper's presets, and the factor columns that follow from the settings."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,19 @@ STICK_ORDERS = ("ranked", "free-first", "tagged-first")
 STICK_SPANS = ("allowed", "all")
 WEAKEST, STRONGEST = 1e-6, 1e9  # shrinkage, in regions
 NOISES = ("isotropic", "full")
-MAX_FREE = 1000  # free factors; the model holds matrices with a row and a column per factor
+MAX_FREE = 1000  # free factors; the model stores matrices with a row and a column per factor
+
+# The paper's models, as arguments of `StackedIBP`. The paper does not report the strengths of its fields.
+# docs/explanation/model.md, section 10, describes how these were chosen, and section 5 why the field within regions is
+# centred.
+PRESETS: dict[str, dict[str, Any]] = {
+    "ws-sibp": {"coupling": 0.0, "affinity": 0.0, "centred": False},
+    "ws-mrf-sibp": {"coupling": 0.4, "affinity": 2.0, "centred": True},
+}
 
 
 class Factors(NamedTuple):
-    """How many factors of each kind; columns are objects, then attributes, then free."""
+    """Number of factors of each kind; columns are objects, then attributes, then free factors."""
 
     objects: int
     attributes: int
@@ -24,7 +32,7 @@ class Factors(NamedTuple):
 
     @property
     def tagged(self) -> int:
-        """Factors that need a tag to appear in a training photo."""
+        """Number of factors that a training photo allows only if it has their tag."""
         return self.objects + self.attributes
 
     @property
@@ -34,26 +42,26 @@ class Factors(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Everything the updates need to know besides data and state."""
+    """Settings of the model; everything the updates need besides data and state."""
 
     factors: Factors
     coupling: float = 1.0  # beta
     affinity: float = 1.0  # rho
-    learn_affinity: bool = True  # re-estimate M every sweep
-    centred: bool = False  # the within-region field is of deviations from the photo's mean
+    learn_affinity: bool = True  # re-estimate M in every global step
+    centred: bool = False  # the within-region field couples deviations from the photo's mean
     sticks: str = "per-kind"  # one of STICKS
     stick_order: str = "ranked"  # one of STICK_ORDERS
     stick_span: str = "allowed"  # one of STICK_SPANS
     sparsity: float | None = None  # alpha; None: learned
-    passes: int = 1  # visits of every factor of a region in one sweep
-    noise: str = "isotropic"  # one of NOISES: sigma^2 I, or sigma^2 Omega with any Omega
+    passes: int = 1  # updates of every nu in one sweep
+    noise: str = "isotropic"  # one of NOISES: covariance sigma^2 I, or sigma^2 Omega with learned Omega
     exclusive: bool = False  # at most one object or free factor is on in a region
     shrinkage: float | None = None  # sigma^2 / sigma_A^2, in regions; None: learned
     attribute_shrinkage: float | None = None  # the same for attributes; None: as for the others
 
 
 def check_settings(settings: Settings) -> None:
-    """Raise InputError where settings do not fit each other."""
+    """Raise InputError for invalid or contradictory settings."""
     if settings.noise not in NOISES:
         raise InputError(f"noise must be one of {', '.join(NOISES)}, got {settings.noise!r}")
     if not isinstance(settings.exclusive, bool | np.bool_):
@@ -62,18 +70,18 @@ def check_settings(settings: Settings) -> None:
 
 
 def check_shrinkage(shrinkage: float | None, attribute_shrinkage: float | None) -> None:
-    """Raise InputError for a strength of the appearances' priors that no model can have."""
+    """Raise InputError for an invalid strength of the appearances' priors."""
     for name, value in (("shrinkage", shrinkage), ("attribute_shrinkage", attribute_shrinkage)):
         if value is not None and not WEAKEST <= value <= STRONGEST:
             raise InputError(f"{name} must lie between {WEAKEST:g} and {STRONGEST:g}, got {value!r}")
     if attribute_shrinkage is not None and shrinkage is None:
-        raise InputError("attribute_shrinkage needs a shrinkage for the other factors too")
+        raise InputError("attribute_shrinkage is given without shrinkage: set shrinkage too, or leave both out")
 
 
 class StickPlan(NamedTuple):
-    """Which stick sequence each factor belongs to, the order before any ranking, and which factors are exclusive."""
+    """Stick sequence of each factor, the initial stick order, and the exclusive factors."""
 
-    sequence: Ints  # (K,) sequence of each column
+    sequence: Ints  # (K,) stick sequence of each column
     order: Ints  # (K,) columns in stick order; sequences are contiguous
     ranked: bool  # a photo may re-order each sequence by its own counts
     spans_all: bool  # a photo's sequence also holds factors its tags forbid
@@ -86,14 +94,14 @@ class StickPlan(NamedTuple):
 
 
 def plan_sticks(settings: Settings) -> StickPlan:
-    """Lay the K columns out as stick sequences."""
+    """Assign the K columns to stick sequences."""
     objects, attributes, free = settings.factors
     kind = np.repeat(np.arange(3), [objects, attributes, free])
     columns = np.arange(settings.factors.total)
     kinds = (0, 1, 2) if settings.stick_order == "tagged-first" else (2, 0, 1)
     if settings.exclusive:
-        kinds = tuple(sorted(kinds, key=lambda one: one == 1))  # attributes last
-    order = np.concatenate([columns[kind == one] for one in kinds])
+        kinds = tuple(sorted(kinds, key=lambda which: which == 1))  # attributes last
+    order = np.concatenate([columns[kind == which] for which in kinds])
     sequence = kind if settings.sticks == "per-kind" else np.zeros_like(kind)
     return StickPlan(
         sequence=sequence,

@@ -1,16 +1,18 @@
-"""Where training begins: named starts of nu, and the globals that follow from them.
+"""Initialisation: named starts of nu, and the globals that follow from them.
 
-Random numbers are keyed by a region's content, not its place, so that neither the order of photos and regions
-nor the number of shards changes a start. What each start gives is in docs/explanation/model.md.
+Random numbers depend on a region's features and not on its position, so that neither the order of photos and regions
+nor the number of shards changes a start. docs/explanation/model.md compares the starts.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step, mean_square
-from tagsight.model.kmeans import find_centres
 from tagsight.model.layout import Layout, Shard
 from tagsight.model.local_step import photo_blocks
 from tagsight.model.photo_sticks import update_photo_sticks
@@ -18,19 +20,20 @@ from tagsight.model.sampling import Sample, draw_rows, hash_rows, merge_samples,
 from tagsight.model.settings import Factors, Settings, StickPlan, plan_sticks
 from tagsight.model.state import Appearance, Globals, Local, Scales, Summary
 from tagsight.model.visit import count_exclusive, locate, sum_rows
+from tagsight.runtime.blas import one_blas_thread
 from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats
 
 KMEANS_SAMPLE = 8_000  # regions
-RIDGE = 0.3  # of the regression of tags, in mean variances of photos
-SLOPE = 2.0  # of nu where an activation begins, per spread of it over photos
+RIDGE = 0.3  # of the regression of tags, in units of the mean variance of photo vectors
+SLOPE = 2.0  # of the activation start: change of logit nu per standard deviation of the activation over photos
 STICK_ROUNDS = 3
 
 Fill = Callable[[Array], Array]  # features (n, D) -> nu (n, K)
 
 
 def start_random(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
-    """Every allowed nu uniform in (0, 1)."""
+    """Start every allowed nu uniformly in (0, 1)."""
 
     def fill(X: Array) -> Array:
         return uniform(hash_rows(X, np.arange(len(X))), factors.total, seed)
@@ -39,7 +42,7 @@ def start_random(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
 
 
 def start_tags(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
-    """A photo's tags at 1/2 in all its regions, free factors uniform in (0, 1)."""
+    """Start a photo's tags at 1/2 in all its regions, free factors uniformly in (0, 1)."""
     draw = start_random(shards, factors, seed)
 
     def fill(X: Array) -> Array:
@@ -51,10 +54,10 @@ def start_tags(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
 
 
 def start_activation(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
-    """A photo's tags where its regions look like them, free factors uniform in (0, 1).
+    """Start a photo's tags at a linear activation of its regions, free factors uniformly in (0, 1).
 
     nu_jk = expit(SLOPE (x_j - mu) W_k / s_k): W is the ridge regression of the tags of photos on their mean vectors, mu
-    the mean of these, and s_k the spread of (mean_i - mu) W_k over photos.
+    the mean of these, and s_k the standard deviation of (mean_i - mu) W_k over photos.
     """
     draw = start_random(shards, factors, seed)
     sums = _regress_tags(shards, factors)
@@ -71,7 +74,10 @@ def start_activation(shards: Sequence[Shard], factors: Factors, seed: int) -> Fi
 
 
 def _regress_tags(shards: Sequence[Shard], factors: Factors) -> tuple[Floats, Floats] | None:
-    """W / s (D, K_o + K_a) and mu W / s; None where there is nothing to learn from. Sums are taken block by block."""
+    """Return W / s (D, K_o + K_a) and mu W / s; None without tagged factors or variance between photos.
+
+    Sums are taken block by block.
+    """
     D = next(iter(shards)).features.shape[1] if len(shards) else 0
     square, cross = np.zeros((D, D)), np.zeros((D, factors.tagged))
     total, tagged, n_photos = np.zeros(D), np.zeros(factors.tagged), 0
@@ -88,7 +94,7 @@ def _regress_tags(shards: Sequence[Shard], factors: Factors) -> tuple[Floats, Fl
     mu = total / n_photos
     scatter = square - n_photos * np.outer(mu, mu)
     ridge = RIDGE * float(np.trace(scatter)) / D
-    if ridge <= 0.0:  # one photo, or all alike
+    if ridge <= 0.0:  # one photo, or all the same
         return None
     weights = np.linalg.solve(scatter + ridge * np.eye(D), cross - np.outer(mu, tagged))
     spread = np.sqrt(np.maximum(np.einsum("dk,de,ek->k", weights, scatter, weights) / n_photos, 0.0))
@@ -97,7 +103,7 @@ def _regress_tags(shards: Sequence[Shard], factors: Factors) -> tuple[Floats, Fl
 
 
 def _average_photos(X: Array, layout: Layout, photos: range, n_tagged: int) -> tuple[Floats, Floats]:
-    """Mean vectors (n, D) and tags (n, n_tagged) of photos that have regions."""
+    """Return mean vectors (n, D) and tags (n, n_tagged) of the photos that have regions."""
     means, tags = list[Floats](), list[Floats]()
     for i in photos:
         rows = layout.rows[layout.slot_start[i] : layout.slot_start[i + 1]]
@@ -110,11 +116,11 @@ def _average_photos(X: Array, layout: Layout, photos: range, n_tagged: int) -> t
 
 
 def start_kmeans(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
-    """A photo's tags at 1/2 in all its regions, each region's free factor its k-means cluster."""
+    """Start a photo's tags at 1/2 in all its regions, and the free factor of each region's k-means cluster at 1."""
     if factors.free == 0:
         return start_tags(shards, factors, seed)
     drawn = [draw_rows(X, layout.rows, KMEANS_SAMPLE, seed) for X, layout, _ in shards]
-    samples = [Sample(lots, X[rows]) for (lots, rows), (X, _, _) in zip(drawn, shards, strict=True)]
+    samples = [Sample(keys, X[rows]) for (keys, rows), (X, _, _) in zip(drawn, shards, strict=True)]
     sample = merge_samples(samples, KMEANS_SAMPLE).rows
     centres = find_centres(sample, min(factors.free, len(sample)), random_state=seed)
 
@@ -128,6 +134,19 @@ def start_kmeans(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
     return fill
 
 
+def find_centres(rows: Array, n_clusters: int, **options: Any) -> Floats:
+    """Return k-means centres (n_clusters, D) of `rows` (n, D), from one start of scikit-learn's KMeans with `options`.
+
+    Its threads add sums in the order in which they finish; one thread makes the result reproducible.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings(), one_blas_thread(), threadpool_limits(1, user_api="openmp"):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters leave some unused
+        return KMeans(n_clusters, n_init=1, **options).fit(rows).cluster_centers_
+
+
 STARTS: dict[str, Callable[[Sequence[Shard], Factors, int], Fill]] = {
     "tags": start_tags,
     "activation": start_activation,
@@ -137,9 +156,9 @@ STARTS: dict[str, Callable[[Sequence[Shard], Factors, int], Fill]] = {
 
 
 def start_local(shard: Shard, fill: Fill, alpha: Floats, plan: StickPlan) -> Local:
-    """The local posterior at the nu that `fill` gives, with sticks fitted to it.
+    """Return the local posterior with nu from `fill` and sticks fitted to it.
 
-    Where exclusive factors sum to more than one in a region, they are scaled to one.
+    Exclusive factors that sum to more than one in a region are scaled to one.
     """
     X, layout, _ = shard
     K = len(plan.order)
@@ -151,19 +170,19 @@ def start_local(shard: Shard, fill: Fill, alpha: Floats, plan: StickPlan) -> Loc
     for photos in photo_blocks(layout):
         slots = slice(layout.slot_start[photos.start], layout.slot_start[photos.stop])
         nu = fill(np.ascontiguousarray(X[layout.rows[slots]]))
-        _settle_photos(photos.start, photos.stop, layout, nu, local, alpha, plan)
+        _start_photos(photos.start, photos.stop, layout, nu, local, alpha, plan)
     return local
 
 
 def blank_globals(settings: Settings, D: int) -> Globals:
-    """Globals before anything is known."""
+    """Return the globals for the first summary: appearance 0, unit variances, M = 0."""
     K = settings.factors.total
     alpha = np.full(plan_sticks(settings).n_sequences, settings.sparsity or 1.0)
     return Globals(Appearance(np.zeros((K, D)), np.ones(K)), Scales(1.0, 1.0), fix_sparsity(alpha), np.zeros((K, K)))
 
 
 def first_globals(summary: Summary, blank: Globals, settings: Settings, affinity: Floats) -> Globals:
-    """Globals that the start's summary gives when all variance is noise at first; M is given."""
+    """Return the globals after the first global step, which attributes all variance to noise; M is `affinity`."""
     variance = max(mean_square(summary), SMALLEST_VARIANCE)
     state = global_step(summary, blank._replace(scales=Scales(variance, variance)), settings)
     return state._replace(affinity=affinity)
@@ -171,7 +190,7 @@ def first_globals(summary: Summary, blank: Globals, settings: Settings, affinity
 
 @kernel()
 def _make_exclusive(nu: Array, n_exclusive: int) -> None:
-    """Scale the nu (K_i, N_i) of factors that exclude each other, where they sum to more than one in a region."""
+    """Scale the nu (K_i, N_i) of exclusive factors that sum to more than one in a region."""
     for j in range(nu.shape[1]):
         total = 0.0
         for k in range(n_exclusive):
@@ -181,7 +200,7 @@ def _make_exclusive(nu: Array, n_exclusive: int) -> None:
 
 
 @kernel()
-def _settle_photos(
+def _start_photos(
     first: int, last: int, layout: Layout, nu: Array, local: Local, alpha: Floats, plan: StickPlan
 ) -> None:
     offset = layout.slot_start[first]

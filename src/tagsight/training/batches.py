@@ -15,14 +15,20 @@ from safetensors import SafetensorError
 from tagsight.engine.checkpoint import FitCheckpoint
 from tagsight.engine.devices import ComputeTarget
 from tagsight.engine.fit import FitSpec, fit_shards, fit_stored_shards
-from tagsight.engine.shard_file import FeatureFile, is_intact, load_features_into, save_features, save_shard
-from tagsight.engine.stored_shards import StoredShards
+from tagsight.engine.shard_file import (
+    FeatureFile,
+    StoredShards,
+    is_intact,
+    load_features_into,
+    save_features,
+    save_shard,
+)
 from tagsight.features.codebook import Projection, project
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.model.fit import Fit
+from tagsight.model.free_factors import SAMPLE
 from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.local_step import BLOCK, add_squares
-from tagsight.model.proposals import SAMPLE
 from tagsight.model.settings import plan_sticks
 from tagsight.predict.predictor import Embedding, StackedRegions, embed, stack_regions
 from tagsight.runtime.memory import leave_room

@@ -7,8 +7,7 @@ from tagsight.classifiers.score import ClassifierWeights
 from tagsight.engine.devices import ComputeTarget
 from tagsight.errors import InputError
 from tagsight.features.photo_features import MAX_REGIONS, N_REGIONS
-from tagsight.model.presets import PRESETS
-from tagsight.model.settings import MAX_FREE, NOISES, check_shrinkage
+from tagsight.model.settings import MAX_FREE, NOISES, PRESETS, check_shrinkage
 from tagsight.model.start import STARTS
 from tagsight.model.validation import MAX_WORKERS, check_between, check_choice
 
@@ -99,7 +98,7 @@ class TrainOptions:
 
     @classmethod
     def from_preset(cls, name: str, **changes: Any) -> Self:
-        """The options of one of the paper's models (`model.presets`), with some of them changed."""
+        """The options of one of the paper's models (`model.settings.PRESETS`), with some of them changed."""
         check_choice(name, "preset", tuple(PRESETS))
         return cls(**{**PRESETS[name], "classifiers": False, **changes})
 

@@ -10,7 +10,7 @@ from tagsight.engine.cuda.local_step import local_step
 from tagsight.engine.cuda.recorded_step import RecordedStep
 from tagsight.engine.cuda.resident import Posterior, download_posterior, upload_photos, upload_posterior
 from tagsight.engine.local_file import SavedPosterior, save_posterior
-from tagsight.engine.residuals import sample_residuals
+from tagsight.model.free_factors import sample_residuals
 from tagsight.model.layout import Shard
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings, plan_sticks

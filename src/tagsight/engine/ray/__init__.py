@@ -1,6 +1,7 @@
-"""Local steps on a Ray cluster: one actor a part of the photos, the same summaries as elsewhere.
+"""Local steps on a Ray cluster: one actor per part of the photos.
 
-An actor may die at any moment, and Ray then starts it again, perhaps elsewhere, and calls it again, perhaps twice. So
-what changes a posterior is numbered (`worker.Operation`): an actor that comes back reads its last commit and repeats,
-bit for bit, the operations since; one that has done an operation already answers as it did.
+An actor may die at any moment. Ray then restarts it, possibly on another machine, and repeats its pending calls,
+possibly twice. So operations that change a posterior are numbered (`worker.Operation`). A restarted actor loads its
+last commit and repeats the operations since then, with bit-identical results. An actor that has already performed an
+operation returns the stored result.
 """

@@ -1,4 +1,4 @@
-"""Photos spread over the actors of a Ray cluster."""
+"""A batch whose photos are divided among the actors of a Ray cluster."""
 
 import re
 import secrets
@@ -14,9 +14,9 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from tagsight.engine.local_file import current_path
-from tagsight.engine.parts import cut_local, cut_shard
-from tagsight.engine.ray.cluster import count_processors, fetch, join_cluster
-from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, own_arrays, prepare_worker
+from tagsight.engine.ray.cluster import count_cores, fetch, join_cluster
+from tagsight.engine.ray.parts import cut_local, cut_shard, prepare_worker
+from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, own_arrays
 from tagsight.errors import InputError
 from tagsight.model.layout import Shard
 from tagsight.model.local_step import BLOCK
@@ -27,15 +27,15 @@ from tagsight.runtime.interrupts import POLL, check_stop
 from tagsight.storage.files import locate_cache
 from tagsight.storage.locks import hold_lock
 
-PATIENCE = 120  # seconds in which processors of the cluster must come free
-_NAME = re.compile(r"[0-9a-f]{16}")  # of a folder that `open_ray_batches` makes
+PATIENCE = 120  # seconds to wait for free cores of the cluster
+_NAME = re.compile(r"[0-9a-f]{16}")  # name of a folder created by `open_ray_batches`
 
 
 @contextmanager
 def open_ray_batches(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
-    """What makes a batch of a shard and its local posterior.
+    """Yield the constructor of batches on the cluster (see `engine.devices.MakeBatch`).
 
-    When the block ends, the actors and their files go; what is left of a batch is its local posterior.
+    When the block ends, the actors stop and their files are removed; the batches keep their local posterior.
     """
     root = locate_cache().resolve() / "ray"
     folder = root / secrets.token_hex(8)
@@ -58,7 +58,7 @@ def open_ray_batches(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]
 
 
 def _remove_abandoned(root: Path) -> None:
-    """Remove what a process that was killed left: its lock went with it."""
+    """Remove the folders of killed processes, which no longer hold their locks."""
     for folder in [place for place in root.glob("*") if place.is_dir() and _NAME.fullmatch(place.name)]:
         with suppress(InputError), hold_lock(_lock_of(folder), wait=False, remove=True):
             shutil.rmtree(folder)
@@ -69,10 +69,10 @@ def _lock_of(folder: Path) -> Path:
 
 
 class RayBatch:
-    """A shard, cut for `n_actors` actors that keep their parts under `folder` (see `engine.devices.LocalBatch`).
+    """A shard divided among `n_actors` actors, which store their parts in `folder` (see `engine.devices.LocalBatch`).
 
-    `folder` is one that every machine of the cluster sees. Without `n_actors` there is one for every processor, as far
-    as there are photos enough.
+    Every machine of the cluster must have access to `folder`. By default there is one actor per core, but no more than
+    one per block of photos.
     """
 
     def __init__(
@@ -86,20 +86,20 @@ class RayBatch:
     ):
         self.shard = shard
         n_photos = shard.layout.n_photos
-        n_actors = min(n_actors, n_photos) if n_actors else min(count_processors(), -(-n_photos // BLOCK))
-        self._home: Local | None = None
+        n_actors = min(n_actors, n_photos) if n_actors else min(count_cores(), -(-n_photos // BLOCK))
+        self._collected: Local | None = None
         self._journal = Journal(0, [])
         locals_, previous_parts = (cut_local(one, shard.layout, n_actors) for one in (local, previous or local))
         for number, part in enumerate(cut_shard(shard, n_actors)):
             prepare_worker(folder / str(number), part, locals_[number], previous_parts[number] if previous else None)
-        self._place = _reserve(n_actors)
-        self.actors = [_start(self._place, number, folder / str(number), settings) for number in range(n_actors)]
+        self._group = _reserve_cores(n_actors)
+        self.actors = [_start_actor(self._group, number, folder / str(number), settings) for number in range(n_actors)]
 
     @property
     def local(self) -> Local:
         """The local posterior, in this process's memory."""
-        if self._home is not None:
-            return self._home
+        if self._collected is not None:
+            return self._collected
         return join_locals(own_arrays(fetch([actor.local.remote(self._journal) for actor in self.actors])))
 
     def summarise(self, state: Globals) -> Summary:
@@ -126,28 +126,28 @@ class RayBatch:
         self._perform(Operation("restore"), fetch)
 
     def save(self, folder: Path, *, with_previous: bool) -> None:
-        """Let every actor write the local posterior of its part, and the one `restore` goes back to if it is needed."""
-        place = folder.resolve()
-        fetch([actor.save.remote(self._journal, place, part, with_previous) for part, actor in enumerate(self.actors)])
-        missing = [part for part in range(len(self.actors)) if not current_path(place, part).exists()]
+        """Save the local posteriors of the parts and, if `with_previous`, those that `restore` returns to."""
+        target = folder.resolve()
+        fetch([actor.save.remote(self._journal, target, part, with_previous) for part, actor in enumerate(self.actors)])
+        missing = [part for part in range(len(self.actors)) if not current_path(target, part).exists()]
         if missing:
             raise InputError(
-                f"what actor {missing[0]} wrote to {str(place)!r} is not there: put the model where every machine of "
-                "the cluster sees the same folder"
+                f"the file that actor {missing[0]} wrote to {str(target)!r} is missing: write the model to a folder "
+                "that all machines of the cluster share"
             )
 
     def collect_posterior(self) -> None:
-        """Keep the local posterior in this process, for when the actors are gone."""
-        self._home = self.local
+        """Copy the local posterior into this process."""
+        self._collected = self.local
 
     def close(self) -> None:
-        """Let the actors go."""
+        """Stop the actors and release their cores."""
         for actor in self.actors:
             ray.kill(actor)
-        remove_placement_group(self._place)
+        remove_placement_group(self._group)
 
     def _perform(self, operation: Operation, collect: Callable[[Sequence[Any]], Any]) -> Any:
-        """Let every actor do the operation; what `collect` makes of their answers."""
+        """Perform the operation on every actor, and return their results combined by `collect`."""
         base, operations = self._journal
         self._journal = Journal(base, [*operations, ray.put(operation)])
         result = collect([actor.perform.remote(self._journal) for actor in self.actors])
@@ -159,48 +159,48 @@ class RayBatch:
         return own_arrays(fetch(self._reduce(summaries, lambda actor, a, b: actor.merge.remote(a, b))))
 
     def _reduce(self, references: Sequence[Any], combine: Callable[[Any, Any, Any], Any]) -> Any:
-        """One reference for all, by pairs of pairs; the first actor of a pair does the work."""
-        held = list(zip(self.actors, references, strict=True))
-        while len(held) > 1:
-            pairs = zip(held[::2], held[1::2], strict=False)
+        """Combine references pairwise until one is left; the first actor of a pair computes."""
+        pending = list(zip(self.actors, references, strict=True))
+        while len(pending) > 1:
+            pairs = zip(pending[::2], pending[1::2], strict=False)
             joined = [(actor, combine(actor, a, b)) for (actor, a), (_, b) in pairs]
-            held = joined + held[2 * len(joined) :]
-        return held[0][1]
+            pending = joined + pending[2 * len(joined) :]
+        return pending[0][1]
 
 
-def _reserve(n_actors: int) -> PlacementGroup:
-    """A place for every actor, all of them or none; with more actors than processors each has its share of one."""
-    share = min(1.0, count_processors() / n_actors)
-    place = placement_group([{"CPU": share}] * n_actors, strategy="SPREAD")
+def _reserve_cores(n_actors: int) -> PlacementGroup:
+    """Reserve a core per actor, or an equal share of one if there are more actors than cores."""
+    share = min(1.0, count_cores() / n_actors)
+    group = placement_group([{"CPU": share}] * n_actors, strategy="SPREAD")
     try:
-        came_free = _await_place(place)
+        reserved = _await_group(group)
     except BaseException:
-        remove_placement_group(place)
+        remove_placement_group(group)
         raise
-    if not came_free:
-        remove_placement_group(place)
+    if not reserved:
+        remove_placement_group(group)
         raise InputError(
-            f"the processors of the Ray cluster that {n_actors} actors need did not come free in {PATIENCE} s: "
-            "try again later, or take fewer"
+            f"the Ray cluster had no free cores for {n_actors} actors within {PATIENCE} s: try again later, or use "
+            "fewer workers"
         )
-    return place
+    return group
 
 
-def _await_place(place: PlacementGroup) -> bool:
-    """Whether the processors came free in time."""
+def _await_group(group: PlacementGroup) -> bool:
+    """Wait until the cores are reserved; return False after PATIENCE seconds."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         check_stop()
-        if place.wait(POLL):
+        if group.wait(POLL):
             return True
     return False
 
 
-def _start(place: PlacementGroup, number: int, folder: Path, settings: Settings) -> Any:
+def _start_actor(group: PlacementGroup, number: int, folder: Path, settings: Settings) -> Any:
     start = ray.remote(ShardWorker).options(
-        num_cpus=place.bundle_specs[number]["CPU"],
+        num_cpus=group.bundle_specs[number]["CPU"],
         max_restarts=-1,
         max_task_retries=-1,
-        scheduling_strategy=PlacementGroupSchedulingStrategy(place, number),
+        scheduling_strategy=PlacementGroupSchedulingStrategy(group, number),
     )
     return start.remote(folder, settings, ray.get)

@@ -1,4 +1,4 @@
-"""The Ray cluster at hand: joined, started, asked and left."""
+"""Connection to a Ray cluster: join or start one, run tasks on it, leave it."""
 
 import logging
 import os
@@ -18,9 +18,9 @@ from tagsight.errors import InputError, TagsightError
 from tagsight.runtime.interrupts import POLL, SIGNALS, check_stop
 from tagsight.storage.files import can_write
 
-PATIENCE = 10  # seconds in which a cluster must answer
-REINSTALL = 0.01  # seconds between two installations of handlers while Ray drops them
-AHEAD = 3  # tasks asked for a processor before their results are needed
+PATIENCE = 10  # seconds to wait for an answer of a cluster
+REINSTALL = 0.01  # seconds between two installations of signal handlers while Ray removes them
+AHEAD = 3  # tasks submitted per core before their results are needed
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -34,13 +34,13 @@ def check_ray() -> None:
 
 @contextmanager
 def join_cluster(address: str | None = None) -> Iterator[None]:
-    """Within the block this process is part of the cluster at `address`, or else at $RAY_ADDRESS.
+    """Join the cluster at `address`, by default at $RAY_ADDRESS, for the block.
 
-    Without either a cluster is started on this machine. Where the process is part of one already, that is used, and
-    left as it was.
+    Without either, a cluster is started on this machine. If the process is already part of a cluster, that one is used
+    and not left afterwards.
     """
     check_ray()
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told that it ran
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 
     if ray.is_initialized():
@@ -50,12 +50,12 @@ def join_cluster(address: str | None = None) -> Iterator[None]:
     options: dict[str, Any] = {} if address else {"include_dashboard": False}
     try:
         if address:
-            _knock(address)
+            _check_address(address)
         else:
             provide_token()
         with _keep_handlers():
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
-    except Exception as problem:  # Ray itself raises bare ones, for instance when its own start takes too long
+    except Exception as problem:  # Ray raises plain Exceptions, for instance when its own start times out
         raise InputError(_explain(address, _first_line(problem).rstrip("."))) from problem
     try:
         check_stop()
@@ -65,21 +65,21 @@ def join_cluster(address: str | None = None) -> Iterator[None]:
 
 
 def provide_token() -> None:
-    """Give a cluster that starts on this machine a token of its own where Ray cannot write one to the home folder."""
+    """Set an authentication token for a local cluster if Ray cannot write one to the home folder."""
     place = Path.home() / ".ray"
     if not (place / "auth_token").exists() and not can_write(place) and "RAY_AUTH_TOKEN_PATH" not in os.environ:
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 
-def count_processors() -> int:
-    """Processors of the cluster."""
+def count_cores() -> int:
+    """Return the number of CPU cores of the cluster."""
     import ray
 
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
 def fetch(references: Any) -> Any:
-    """What the cluster made; an error is that of the task, or one sentence about the cluster."""
+    """Return the results of references; raise the error of a failed task, or TagsightError if the cluster failed."""
     import ray
     from ray.exceptions import RayError, RayTaskError
 
@@ -89,12 +89,12 @@ def fetch(references: Any) -> Any:
     except RayTaskError as problem:
         raise problem.cause from problem
     except RayError as problem:
-        *_, last = str(problem).strip().splitlines()  # of a traceback the error itself
+        *_, last = str(problem).strip().splitlines()  # the last line of a traceback is the error
         raise TagsightError(f"the Ray cluster failed: {last.strip()}") from problem
 
 
 def _await_all(references: Any) -> None:
-    """Wait for one reference or a list of them, and check for signals meanwhile."""
+    """Wait for one reference or a list of them, and check for stop signals meanwhile."""
     import ray
 
     waiting = references if isinstance(references, list) else [references]
@@ -104,15 +104,15 @@ def _await_all(references: Any) -> None:
 
 
 def map_on_cluster(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-    """As `map`, on all processors of the cluster; a few results are made ahead of their use."""
+    """Map a function over items on all cores of the cluster; a few results are computed ahead of their use."""
     import ray
 
     call = ray.remote(_call)
-    shared = ray.put(pickle.dumps(function))  # as bytes: arrays of the object store itself cannot be written to
+    shared = ray.put(pickle.dumps(function))  # as bytes, because arrays in the object store are read-only
     waiting: list[Any] = []
     for item in items:
         waiting.append(call.remote(shared, item))
-        if len(waiting) >= AHEAD * count_processors():
+        if len(waiting) >= AHEAD * count_cores():
             yield fetch(waiting.pop(0))
     for reference in waiting:
         yield fetch(reference)
@@ -120,18 +120,18 @@ def map_on_cluster(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B
 
 def _explain(address: str | None, reason: str) -> str:
     if address is None:
-        return f"no Ray cluster starts on this machine: {reason}; try again, or choose engine 'local'"
+        return f"no Ray cluster could be started on this machine: {reason}; try again, or choose engine 'local'"
     return (
-        f"no Ray cluster can be joined at {address!r}: {reason}; start one with 'ray start --head', "
-        "or leave the address out to have one on this machine"
+        f"no Ray cluster could be joined at {address!r}: {reason}; start one with 'ray start --head', "
+        "or omit the address to start one on this machine"
     )
 
 
 @contextmanager
 def _keep_handlers() -> Iterator[None]:
-    """Keep the handlers of signals while Ray starts.
+    """Keep the signal handlers of this process while Ray starts.
 
-    Ray installs one for SIGTERM that raises SystemExit, and the process aborts where that interrupts Ray's own start.
+    Ray installs a SIGTERM handler that raises SystemExit, which aborts the process if it interrupts Ray's own start.
     Its compiled part replaces handlers too, so they are installed again afterwards.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -144,7 +144,7 @@ def _keep_handlers() -> Iterator[None]:
 
 
 def _leave_cluster() -> None:
-    """Shut Ray down, in a thread: its compiled part drops handlers of signals, and only this one may install them."""
+    """Shut Ray down in a thread while the main thread reinstalls the signal handlers that Ray removes."""
     import ray
 
     if threading.current_thread() is not threading.main_thread():
@@ -163,10 +163,10 @@ def _install(handlers: Mapping[signal.Signals, Any]) -> None:
         signal.signal(number, handler)
 
 
-def _knock(address: str) -> None:
-    """Find out in seconds what Ray itself takes minutes to say: that nobody is there."""
+def _check_address(address: str) -> None:
+    """Raise an error if nothing listens at the address; Ray itself takes minutes to report that."""
     if address.startswith("ray://"):
-        raise ValueError("Ray Client is not enough; work on a machine of the cluster, with the address 'auto'")
+        raise ValueError("Ray Client is not supported; run on a machine of the cluster, with address 'auto'")
     host, _, port = address.rpartition(":")
     if host:
         socket.create_connection((host, int(port)), timeout=PATIENCE).close()

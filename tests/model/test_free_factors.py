@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
+from tagsight.model.free_factors import Contrast, find_sources, kurtosis, propose_free, skewness
 from tagsight.model.global_step import fix_sparsity
-from tagsight.model.proposals import Contrast, find_sources, kurtosis, propose_free, skewness
 from tagsight.model.settings import Factors
 from tagsight.model.state import Appearance, Globals, Scales
 from tagsight.types import Floats
