@@ -13,6 +13,7 @@ EXECUTED = {
     "docs/extend/exporter.md": "tests/docs/test_extend.py",
     "docs/extend/format.md": "tests/docs/test_extend.py",
     "docs/extend/method.md": "tests/docs/test_extend.py",
+    "docs/howto/backbones.md": "tests/docs/test_howto_backbones.py",
     "docs/howto/bench.md": "tests/bench/test_howto.py",
     "docs/howto/cluster.md": "tests/docs/test_howto_cluster.py",
     "docs/howto/export.md": "tests/cli/test_export.py",
