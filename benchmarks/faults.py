@@ -142,7 +142,7 @@ def describe_again(model: TrainedModel, photos: Sequence[Path]) -> list[Any]:
 
 def read_index(folder: Path) -> dict[str, Any]:
     """All that an index says of its photos."""
-    index = open_index(folder, n_threads=1)
+    index = open_index(folder)
     rows: dict[str, Any] = {"words": index.words}
     for hit in index.find("bird", top=None):
         values, boxes = index.regions(hit.photo)

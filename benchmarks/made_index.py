@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tagsight.index.labels import encode_labels
 from tagsight.index.manifest import Manifest, Part, read_manifest, write_manifest
+from tagsight.index.part_file import IndexedPhoto, encode_label_map
 from tagsight.index.parts import remove_unused, tidy_parts, write_part
-from tagsight.index.schema import IndexedPhoto
 from tagsight.predict.levels import to_levels
 from tagsight.predict.region_labels import RegionLabels
 from tagsight.types import Array
@@ -21,7 +20,7 @@ PART = 4096
 REGIONS, OBJECTS, ATTRIBUTES = 80, 20, 64
 FACTORS = OBJECTS + ATTRIBUTES
 NOTHING = RegionLabels(np.zeros(REGIONS, np.int64), np.ones(REGIONS))
-LABELS = encode_labels(np.arange(REGIONS).reshape(8, 10).repeat(30, axis=0).repeat(30, axis=1))
+LABELS = encode_label_map(np.arange(REGIONS).reshape(8, 10).repeat(30, axis=0).repeat(30, axis=1))
 BOXES = np.array([(40 * (r % 10), 40 * (r // 10), 40 * (r % 10) + 40, 40 * (r // 10) + 40) for r in range(REGIONS)])
 
 
@@ -41,7 +40,7 @@ def make_index(folder: Path, n_photos: int, *, flat: bool = False, seed: int = 0
 def make_photo(rng: np.random.Generator, number: int, flat: bool) -> IndexedPhoto:
     """One photo of 400 x 320 pixels on a grid of regions."""
     levels = to_levels(rng.random((REGIONS, FACTORS), np.float32) if flat else draw_posterior(rng))
-    return IndexedPhoto(number, f"{number:07}.jpg", (400, 320), 0, 0, "0" * 40, BOXES, levels, LABELS, NOTHING)
+    return IndexedPhoto(number, f"{number:07}.jpg", (400, 320), 0, 0, BOXES, levels, LABELS, NOTHING)
 
 
 def draw_posterior(rng: np.random.Generator) -> Array:

@@ -6,14 +6,14 @@ Photos of 80 regions and 84 factors, made up by `made_index` and written by the 
 The same random two- and three-word queries (an object with one or two attributes), top 20, are asked of the index and
 of NumPy, each in a process of its own that does nothing else:
 
-- index: `Index.find`, from text to hits with path, region and box, the Parquet files in the page cache; with words
+- index: `Index.find`, from text to hits with path, region and box, the files in the page cache; with words
   asked for lately, with other words (their highest levels in memory, as from the first query on, their regions on
   disk), and with words never asked for;
 - NumPy: the columns already in memory as uint16 arrays (I x 80), their product, the maximum of each photo, the best 20;
   done at once and in blocks that fit the cache, of which the faster counts.
 
 Wall and processor time are both taken; for one thread they agree where nothing else runs. One thread: either is pinned
-to one core. Two threads: DuckDB has two, the scan is split over two. Times are medians over queries of the least of
+to one core. Two threads: the index uses one, the scan is split over two. Times are medians over queries of the least of
 five runs each, which is what a quiet machine gives. `flat` is the case in which every factor is uniform and independent
 in every region, so that no bound lets a photo be passed over.
 """
@@ -113,8 +113,8 @@ def unlike_queries(names: tuple[str, ...]) -> list[str]:
 
 
 def measure_index(folder: Path, threads: int) -> dict[str, Any]:
-    opening = clock(lambda: open_index(folder, n_threads=threads))
-    index = open_index(folder, n_threads=threads)
+    opening = clock(lambda: open_index(folder))
+    index = open_index(folder)
     names = index.manifest.factor_names
     figures: dict[str, Any] = {"opened": summarise([opening])}
     figures["new_words"] = summarise(

@@ -26,7 +26,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import pyarrow.parquet as pq
+from safetensors.numpy import load_file
 
 from tagsight.demo import render_collection
 
@@ -156,11 +156,20 @@ def read_cells(out: Path) -> list[Any]:
 def read_index(out: Path) -> list[Any]:
     """The rows of an index, whichever parts they are in and however they are numbered."""
     rows: list[Any] = []
-    for kind in ("photos", "regions"):
-        parts = sorted((out / "a.index/parts").glob(f"{kind}-*"))
-        tables = [pq.read_table(part).drop_columns("photo") for part in parts]
-        rows.append(sorted(str(row) for table in tables for row in table.to_pylist()))
-    return rows
+    for part in (out / "a.index/parts").glob("*.safetensors"):
+        tensors = load_file(part)
+        for row in range(len(tensors["photo"])):
+            regions, path, label_map = (
+                slice(*tensors[f"{name}_starts"][row : row + 2]) for name in ("region", "path", "label_map")
+            )
+            values = (
+                *(tensors[name][row] for name in ("file_stat", "size")),
+                *(tensors[name][regions] for name in ("boxes", "named")),
+                *(tensors["tops"][:, row], tensors["levels"][:, regions]),
+                *(tensors["path"][path], tensors["label_map"][label_map]),
+            )
+            rows.append(sha256(b"".join(value.tobytes() for value in values)).hexdigest())
+    return sorted(rows)
 
 
 def stop_often(case: Case, out: Path, count: int, moments: random.Random) -> dict[str, Any]:

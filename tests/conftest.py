@@ -1,4 +1,3 @@
-import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -14,14 +13,6 @@ N_OBJECTS, N_ATTRIBUTES, N_FREE = 2, 3, 2
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # a slow machine is not a failure
 hypothesis.settings.load_profile("untimed")
-
-
-def pytest_unconfigure() -> None:
-    """Take Hypothesis's callback off the garbage collector.
-
-    It is a Python function and keeps modules alive past the collector's last run; DuckDB reports its own as a leak.
-    """
-    gc.callbacks.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

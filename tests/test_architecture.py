@@ -35,7 +35,6 @@ HEAVY_AND_OPTIONAL = [
     "matplotlib",
     "onnxruntime",
     "onnx",
-    "duckdb",
     "cv2",
 ]
 

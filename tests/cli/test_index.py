@@ -56,7 +56,7 @@ def find(*arguments: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def update(trained: Trained, photos: Path, folder: Path) -> build.Built:
+def update(trained: Trained, photos: Path, folder: Path) -> build.BuildResult:
     return build_index(load_model(trained.model), list_source(photos), folder, n_workers=1)
 
 
@@ -96,7 +96,8 @@ def test_photos_rank_by_what_is_found_and_masks_are_those_of_segment(
     trained: Trained, photos: Path, tmp_path: Path
 ) -> None:
     model = load_model(trained.model)
-    predictor = model.predictor._replace(object_calibration=Calibration(0.3, -4.0, None, 0.2))
+    calibration = model.predictor.calibration._replace(objects=Calibration(0.3, -4.0, None, 0.2))
+    predictor = model.predictor._replace(calibration=calibration)
     timid = model._replace(predictor=predictor)
     save_model(timid, tmp_path / "timid.model")
     build_index(load_model(tmp_path / "timid.model"), list_source(photos), tmp_path / "timid.index", n_workers=1)
@@ -263,9 +264,8 @@ def damage(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["missing", "cut short", "flipped"])
-@pytest.mark.parametrize("kind", ["photos", "regions"])
-def test_a_damaged_part_is_made_again(
-    trained: Trained, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
+def test_the_photos_of_a_damaged_part_are_annotated_again(
+    trained: Trained, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     monkeypatch.setattr(parts, "GROWTH", 0.01)  # no part is merged
     monkeypatch.setattr(build, "CHUNK", 4)
@@ -273,11 +273,11 @@ def test_a_damaged_part_is_made_again(
     update(trained, photos, folder)
     before = content(folder)
     small = min(open_index(folder).manifest.parts, key=lambda part: part.n_photos)
-    damage(folder / f"parts/{kind}-{small.name}.parquet", how)
+    damage(folder / f"parts/{small.name}.safetensors", how)
     built = update(trained, photos, folder)
     assert built[:4] == (6, 2, 0, 0)
     (said,) = built.repairs
-    assert f"'{kind}-{small.name}.parquet'" in said
+    assert f"'{small.name}.safetensors'" in said
     assert said.endswith("so 2 photos are annotated again")
     assert content(folder) == before
     assert update(trained, photos, folder) == (6, 0, 0, 0, (), ())
@@ -300,7 +300,7 @@ def test_a_damaged_manifest_is_repaired_by_the_advice(trained: Trained, photos: 
     assert result.exit_code == 0, result.output
     assert "manifest.json' is damaged, so all photos are annotated again" in result.stderr
     assert content(folder) == before
-    assert len(list((folder / "parts").iterdir())) == 2
+    assert len(list((folder / "parts").iterdir())) == 1
     assert len(find(folder, "wavy")) == 6
 
 
@@ -327,21 +327,24 @@ def test_a_damaged_copy_of_the_model_is_replaced(trained: Trained, photos: Path,
     assert copy.read_bytes() == trained.model.read_bytes()
 
 
-def test_an_index_of_the_schema_before_is_read_and_gets_checksums(
+def test_an_index_of_an_older_schema_is_refused_and_built_again_by_the_advice(
     trained: Trained, photos: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "i"
     update(trained, photos, folder)
     before = content(folder)
     old = json.loads((folder / "manifest.json").read_text())
-    del old["sha256"], old["parts"][0]["files"]
+    del old["sha256"], old["parts"][0]["file"]
     (folder / "manifest.json").write_text(json.dumps({**old, "schema": 2}))
+    (folder / "parts" / f"regions-{'0' * 16}.parquet").write_bytes(b"of an older tagsight")
+    refused = fail("find", folder, "bird")
+    assert "has schema 2 and this tagsight reads 4; build the index again with 'tagsight index'" in refused
+    built = update(trained, photos, folder)
+    assert built[:4] == (6, 6, 0, 0)
+    (message,) = built.repairs
+    assert message.endswith("so all photos are annotated again")
     assert content(folder) == before
-    assert update(trained, photos, folder) == (6, 0, 0, 0, (), ())
-    (part,) = open_index(folder).manifest.parts
-    assert part.photos is not None
-    assert part.regions is not None
-    assert content(folder) == before
+    assert [path.suffix for path in (folder / "parts").iterdir()] == [".safetensors"]
 
 
 def test_a_discovered_factor_is_named(trained: Trained, photos: Path, tmp_path: Path) -> None:

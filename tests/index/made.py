@@ -6,14 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.index.labels import encode_labels
 from tagsight.index.manifest import Manifest, Part, write_manifest
 from tagsight.index.names import read_names
+from tagsight.index.part_file import IndexedPhoto, encode_label_map
 from tagsight.index.parts import write_part
-from tagsight.index.query import Query
-from tagsight.index.schema import IndexedPhoto
+from tagsight.index.query import Query, make_words
 from tagsight.index.snapshot import Snapshot
-from tagsight.index.words import make_words
 from tagsight.predict.levels import to_levels, to_probabilities
 from tagsight.predict.region_labels import choose_labels
 from tagsight.types import Array
@@ -40,9 +38,7 @@ def make_photo(number: int, posterior: Array, *, path: str | None = None) -> Ind
     boxes = np.array([(a, 0, b, 50) for a, b in pairwise(edges)])
     name = f"{number:03}.jpg" if path is None else path
     named = choose_labels(posterior[:, : len(NO_PARTS.objects)])
-    return IndexedPhoto(
-        number, name, (100, 50), 1, 2, f"{number:040x}", boxes, to_levels(posterior), encode_labels(labels), named
-    )
+    return IndexedPhoto(number, name, (100, 50), 1, 2, boxes, to_levels(posterior), encode_label_map(labels), named)
 
 
 def draw_posteriors(seed: int, n_photos: int, *, steps: int = 0, n_factors: int = K) -> list[Array]:
@@ -69,7 +65,7 @@ def put_posteriors(folder: Path, posteriors: list[Array], *, per_part: int = 7) 
 
 def open_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
     """One generation, without a handle."""
-    return Snapshot(folder, manifest, make_words(manifest, read_names(folder, manifest)), n_threads=1)
+    return Snapshot(folder, manifest, make_words(manifest, read_names(folder, manifest)))
 
 
 def search_slowly(
@@ -97,7 +93,7 @@ def search_slowly(
 
 
 def put_wide_index(folder: Path, *, n_photos: int = 2500, n_regions: int = 40) -> Manifest:
-    """Write an index with so many factors that a page of each at once takes a large part of DuckDB's memory."""
+    """Write an index with a hundred factors: 20 MB of levels."""
     objects, attributes = tuple(f"object{k}" for k in range(20)), tuple(f"attribute{k}" for k in range(80))
     rng = np.random.default_rng(0)
     draw = rng.random((50, n_regions, len(objects) + len(attributes))) ** 4

@@ -1,6 +1,7 @@
 """Requests that overlap are all answered, within the memory of one index."""
 
 import threading
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 
 from tagsight.index import Index, open_index
 from tagsight.index import snapshot as snapshot_module
-from tagsight.index.deadline import answer_within
 from tagsight.index.errors import BusyError
+from tagsight.index.limits import answer_within
+from tagsight.index.part_file import PartFile
 from tagsight.index.query import parse_query
 from tagsight.index.search import search
 from tagsight.index.snapshot import Snapshot
@@ -38,7 +40,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("kind", [*REQUESTS, "all"])
 def test_overlapping_requests_are_answered_as_single_ones_are(wide: Path, kind: str) -> None:
-    index = open_index(wide, n_threads=4)
+    index = open_index(wide)
     kinds = list(REQUESTS) if kind == "all" else [kind]
     start = threading.Barrier(CLIENTS)
 
@@ -53,31 +55,21 @@ def test_overlapping_requests_are_answered_as_single_ones_are(wide: Path, kind: 
     with ThreadPoolExecutor(CLIENTS) as pool:
         answered = [one for answers in pool.map(ask, range(CLIENTS)) for one in answers]
     assert len(answered) == CLIENTS * EACH
-    alone = open_index(wide, n_threads=1)
+    alone = open_index(wide)
     for asked, photo, answer in answered[:: 2 * EACH + 1]:
         assert answer == repr(REQUESTS[asked](alone, photo))
 
 
-def test_a_look_up_of_one_photo_needs_little_of_the_memory(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_module, "LEAST_MEMORY", 16 * 2**20)
-    monkeypatch.setattr(snapshot_module, "PAGE", 0)
-    index = open_index(wide, n_threads=1)
-    for ask in REQUESTS.values():
+def test_a_request_takes_little_memory(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index has 20 MB of levels; NumPy and Python report what they allocate to tracemalloc."""
+    monkeypatch.setattr(snapshot_module, "LEVELS_KEPT", 0)
+    index = open_index(wide)
+    for name, ask in REQUESTS.items():
+        tracemalloc.start()
         ask(index, 7)
-
-
-def test_memory_grows_with_threads_and_regions(tmp_path: Path) -> None:
-    put_wide_index(tmp_path / "small", n_photos=20, n_regions=4)
-    put_wide_index(tmp_path / "wide", n_photos=20, n_regions=900)
-
-    def limit(name: str, n_threads: int) -> str:
-        snapshot = open_index(tmp_path / name, n_threads=n_threads).snapshot
-        ((value,),) = snapshot._connections[0].execute("select current_setting('memory_limit')").fetchall()
-        return value
-
-    assert limit("small", 1) == "128.0 MiB"
-    assert float(limit("small", 8).split()[0]) > 256
-    assert float(limit("wide", 8).split()[0]) > 600
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 6 * 2**20, name
 
 
 def test_the_same_search_and_its_outlines_read_nothing_again(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,28 +81,19 @@ def test_the_same_search_and_its_outlines_read_nothing_again(wide: Path, monkeyp
 
     first = predict()
 
-    def refuse(self: Snapshot) -> None:
+    def refuse(self: PartFile) -> None:
         pytest.fail("the second search reads from disk")
 
-    monkeypatch.setattr(Snapshot, "_open_cursor", refuse)
-    monkeypatch.setattr("tagsight.index.row_groups.RowGroups.read_group", refuse)
+    monkeypatch.setattr(PartFile, "open", refuse)
     assert predict() == first
 
 
-def test_photos_are_read_by_row_group_whatever_part_they_are_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tagsight.index import parts
-    from tagsight.index.manifest import photos_file, regions_file
-
-    monkeypatch.setattr(parts, "FILES", ((photos_file, 3), (regions_file, 2)))
+def test_levels_of_single_photos_are_read_from_any_part(tmp_path: Path) -> None:
     posteriors = draw_posteriors(3, 23)
     manifest = put_posteriors(tmp_path, posteriors, per_part=5)
     first = manifest.parts[0]._replace(removed=(1, 2))
-    index = open_index(tmp_path)
-    snapshot = Snapshot(
-        tmp_path, manifest._replace(parts=(first, *manifest.parts[1:])), index.snapshot.words, n_threads=1
-    )
+    words = open_index(tmp_path).snapshot.words
+    snapshot = Snapshot(tmp_path, manifest._replace(parts=(first, *manifest.parts[1:])), words)
     for number in (0, 3, 4, 5, 13, 22):
         levels = snapshot.read_photo_levels([2, 0, 7], number)
         np.testing.assert_allclose(levels / 65535, posteriors[number][:, [2, 0, 7]], atol=1e-5)
@@ -128,9 +111,9 @@ def test_a_request_waits_for_a_slot_until_its_time_is_over(wide: Path) -> None:
     snapshot = open_index(wide).snapshot
     query = parse_query("object1", snapshot.words)
     for _ in range(snapshot_module.READERS):
-        assert snapshot._reading.acquire(blocking=False)
+        assert snapshot._readers.acquire(blocking=False)
     with answer_within(0.05), pytest.raises(BusyError, match="too many requests"):
         search(snapshot, query, top=1)
     for _ in range(snapshot_module.READERS):
-        snapshot._reading.release()
+        snapshot._readers.release()
     assert search(snapshot, query, top=1)

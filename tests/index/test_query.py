@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tagsight.errors import InputError
-from tagsight.index.query import LONGEST_QUERY, Query, parse_query
-from tagsight.index.words import UnknownWordError, make_words
+from tagsight.index.query import LONGEST_QUERY, Query, UnknownWordError, make_words, parse_query
 
 from .made import ATTRIBUTES, NO_PARTS, OBJECTS
 

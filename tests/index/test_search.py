@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tagsight.index import search as module
 from tagsight.index import snapshot as snapshot_module
-from tagsight.index.cached_values import CachedValues
+from tagsight.index.limits import LRUCache
 from tagsight.index.query import Query
 from tagsight.index.search import bound_photos, count_hits, score_photos, search
 
@@ -133,7 +133,7 @@ def test_photos_that_went_do_not_count(tmp_path: Path, monkeypatch: pytest.Monke
     snapshot = open_snapshot(tmp_path, manifest)
     left = {number: posterior for number, posterior in enumerate(posteriors) if number not in (0, 3, 19)}
     for _ in range(3):  # from disk, into memory, from memory
-        snapshot._read = CachedValues(0)
+        snapshot._results = LRUCache(0)
         hits = search(snapshot, query, top=None)
         assert [(hit.photo, hit.score) for hit in hits] == [one[:2] for one in search_slowly(left, query)]
     assert bool(len(snapshot._levels)) == in_memory

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 from tagsight.index.handle import Index, open_index
 from tagsight.index.names import name_factor, remove_name
+from tagsight.index.query import UnknownWordError
 from tagsight.index.search import Hit, Match
-from tagsight.index.words import UnknownWordError
 
 if TYPE_CHECKING:
-    from tagsight.index.build import Built, build_index
+    from tagsight.index.build import BuildResult, build_index
     from tagsight.index.sources import PhotoSource, list_source
 
 __all__ = [
-    "Built",
+    "BuildResult",
     "Hit",
     "Index",
     "Match",
@@ -45,7 +45,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what builds an index when it is asked for: it takes seconds, and finding needs none of it."""
-    if name in ("Built", "build_index"):
+    if name in ("BuildResult", "build_index"):
         from tagsight.index import build
 
         return getattr(build, name)

@@ -1,4 +1,4 @@
-"""Making an index, and bringing it up to date: every photo is looked at once."""
+"""Building an index, and updating it: every photo is annotated once."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -12,21 +12,20 @@ import numpy as np
 from tagsight.data.collection import Problem
 from tagsight.errors import InputError
 from tagsight.features.extract import Extraction, MapFunction, extract
-from tagsight.index.labels import encode_labels
 from tagsight.index.manifest import (
     CURRENT,
     KIND,
     PENDING,
     DamagedManifestError,
     Manifest,
+    OutdatedIndexError,
     Part,
     model_file,
     read_manifest,
     write_manifest,
 )
-from tagsight.index.part_check import hash_file
-from tagsight.index.parts import Known, keep_intact, list_known, remove_unused, tidy_parts, write_part
-from tagsight.index.schema import IndexedPhoto
+from tagsight.index.part_file import IndexedPhoto, encode_label_map
+from tagsight.index.parts import KnownPhoto, hash_file, keep_intact, list_known, remove_unused, tidy_parts, write_part
 from tagsight.index.sources import FileStat, PhotoSource, stat_files
 from tagsight.model.validation import MAX_WORKERS, check_between
 from tagsight.predict.annotate import scale_boxes
@@ -42,19 +41,19 @@ from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import check_folder, claim_folder
 from tagsight.types import Array
 
-CHUNK = 1024  # photos after which a killed build goes on
-BATCH = 32  # photos the model looks at together
+CHUNK = 1024  # photos of a new part; a build that was killed loses at most so many
+BATCH = 32  # photos that the model annotates together
 
 
-class Built(NamedTuple):
-    """What a build did."""
+class BuildResult(NamedTuple):
+    """The changes that a build made to an index."""
 
-    n_photos: int  # in the index now
+    n_photos: int  # in the index after the build
     added: int
     changed: int
     removed: int
     problems: tuple[Problem, ...]
-    repairs: tuple[str, ...] = ()  # what was damaged and is made anew, one sentence each
+    repairs: tuple[str, ...] = ()  # one message for each damaged or outdated file whose photos were annotated again
 
 
 def build_index(
@@ -65,15 +64,15 @@ def build_index(
     n_workers: int | None = None,
     map_fn: MapFunction | None = None,
     report: Report = no_progress,
-) -> Built:
-    """Make `folder` the index of the photos of `source`, annotated by the model.
+) -> BuildResult:
+    """Build the index of the photos of `source` in `folder`, annotated by the model, or update it.
 
-    Photos that are in the index already, with the same size and time and under the same model, are kept as they
-    are. Readers see the index as it was until the last photo is done, and then the new one. A build that was
-    killed goes on where it was; a second one at the same time is refused. The work is spread as in `extract`.
+    Photos that are in the index already, with the same file size and time and for the same model, are not annotated
+    again. Readers see the old index until the last photo is done, and then the new one. A build that was killed is
+    continued by the next one; a second one at the same time is refused. `n_workers` and `map_fn` are as in `extract`.
 
-    What is damaged is made anew: photos of a part with a missing or damaged file are annotated again, and so are all
-    where the manifest is damaged.
+    Photos of a part with a missing or damaged file are annotated again. All photos are if the manifest is damaged or
+    an older tagsight wrote it.
     """
     check_folder(folder, KIND, _has_manifest)
     if n_workers is not None:
@@ -84,7 +83,7 @@ def build_index(
     with hold_lock(folder / "build.lock", wait=False, busy=busy):
         digest = sha256(content).hexdigest()
         draft, faults = keep_intact(folder, _begin(folder, model, digest, source.root))
-        faults = (*_list_damaged(folder), *faults)
+        faults = (*_list_unread(folder), *faults)
         copy = model_file(folder, draft)
         if not copy.is_file() or hash_file(copy) != digest:
             write_atomically(copy, content)
@@ -105,21 +104,21 @@ class _Build:
         self._model = model
         self._draft = draft
         self._n_workers = n_workers
-        self._spread = map_fn
+        self._map_fn = map_fn
         self._report = report
 
-    def run(self, source: PhotoSource) -> Built:
+    def run(self, source: PhotoSource) -> BuildResult:
         files, problems = stat_files(source)
         if not files:
             raise InputError(f"there is no photo in {str(source.root)!r}")
         known = list_known(self._folder, self._draft)
-        kept = {path for path, file in files.items() if path in known and _same(known[path], file)}
+        kept = {path for path, file in files.items() if path in known and _is_unchanged(known[path], file)}
         gone = [photo for path, photo in known.items() if path not in kept]
         self._draft = self._draft._replace(parts=_remove(self._draft.parts, gone))
         problems += self._annotate({path: file for path, file in files.items() if path not in kept})
         self._commit()
         now = list_known(self._folder, self._draft).keys()
-        return Built(
+        return BuildResult(
             len(now),
             len(now - known.keys()),
             len(now & known.keys() - kept),
@@ -128,7 +127,7 @@ class _Build:
         )
 
     def _annotate(self, files: dict[str, FileStat]) -> list[Problem]:
-        """Look at photos, a part at a time; what cannot be read is returned."""
+        """Annotate photos and write their parts, one after the other; returns the photos that cannot be read."""
         problems: list[Problem] = []
         done = 0
 
@@ -145,7 +144,7 @@ class _Build:
                 self._model.extractor_config,
                 n_regions=self._model.n_regions,
                 n_workers=self._n_workers,
-                map_fn=self._spread,
+                map_fn=self._map_fn,
                 on_photo=count,
             )
             problems += extraction.problems
@@ -163,9 +162,9 @@ class _Build:
         self, extraction: Extraction, names: dict[Path, str], files: dict[str, FileStat]
     ) -> Iterator[IndexedPhoto]:
         prediction = partial(_predict_batch, self._model)
-        seen = chain.from_iterable((self._spread or map)(prediction, _cut(extraction, BATCH)))
-        rows = zip(extraction.photos, extraction.places, seen, strict=True)
-        for number, (path, place, one) in enumerate(rows, self._draft.next_photo):
+        results = chain.from_iterable((self._map_fn or map)(prediction, _cut(extraction, BATCH)))
+        rows = zip(extraction.photos, results, strict=True)
+        for number, (path, one) in enumerate(rows, self._draft.next_photo):
             file = files[names[path]]
             yield IndexedPhoto(
                 number,
@@ -173,15 +172,14 @@ class _Build:
                 one.size,
                 file.mtime_ns,
                 file.n_bytes,
-                place.stem,
                 one.boxes,
                 one.levels,
-                one.labels,
+                one.label_map,
                 one.named,
             )
 
     def _commit(self) -> None:
-        """Let readers see the new generation; the one before stays on disk for those who still read it."""
+        """Publish the new generation; the previous one stays on disk for those who still read it."""
         before = _read(self._folder, CURRENT)
         self._draft = self._draft._replace(parts=tidy_parts(self._folder, self._draft.parts))
         if before is None or self._draft != before._replace(generation=self._draft.generation):
@@ -190,11 +188,13 @@ class _Build:
         (self._folder / PENDING).unlink(missing_ok=True)
 
 
-class _Seen(NamedTuple):
+class _Annotated(NamedTuple):
+    """What is stored of a photo besides its file."""
+
     size: tuple[int, int]
     boxes: Array
     levels: Array
-    labels: bytes
+    label_map: bytes
     named: RegionLabels
 
 
@@ -204,15 +204,15 @@ def _cut(extraction: Extraction, size: int) -> Iterator[Extraction]:
         yield extraction._replace(photos=extraction.photos[some], places=extraction.places[some], problems=())
 
 
-def _predict_batch(model: TrainedModel, extraction: Extraction) -> list[_Seen]:
+def _predict_batch(model: TrainedModel, extraction: Extraction) -> list[_Annotated]:
     check_stop()
     photos = list(extraction.load())
     return [
-        _Seen(
+        _Annotated(
             photo.size,
             np.array(scale_boxes(photo)),
             to_levels(join_factors(posterior)),
-            encode_labels(photo.labels),
+            encode_label_map(photo.labels),
             choose_labels(posterior.objects),
         )
         for photo, posterior in zip(photos, predict_photos(model.predictor, photos), strict=True)
@@ -225,7 +225,7 @@ def join_factors(posterior: Prediction) -> np.ndarray:
 
 
 def _begin(folder: Path, model: TrainedModel, digest: str, root: Path) -> Manifest:
-    """What is on disk and still holds: an unfinished build, the index, or nothing."""
+    """The manifest to start from: that of an unfinished build, of the index, or an empty one."""
     current = _read(folder, CURRENT)
     generation = current.generation + 1 if current else 1
     pending = _read(folder, PENDING)
@@ -245,31 +245,37 @@ def _begin(folder: Path, model: TrainedModel, digest: str, root: Path) -> Manife
 
 
 def _has_manifest(folder: Path) -> bool:
-    """Whether the folder holds the manifest of an index, sound or not."""
+    """Whether the folder holds the manifest of an index, damaged or not."""
     return any((folder / name).is_file() and KIND.encode() in read_bytes(folder / name) for name in (CURRENT, PENDING))
 
 
 def _read(folder: Path, name: str) -> Manifest | None:
-    """A manifest that is there and not damaged."""
+    """A manifest, or None if it is missing, damaged or outdated."""
     try:
         return read_manifest(folder, name) if (folder / name).exists() else None
-    except DamagedManifestError:
+    except (DamagedManifestError, OutdatedIndexError):
         return None
 
 
-def _list_damaged(folder: Path) -> Iterator[str]:
-    """Manifests of which nothing is used."""
+def _list_unread(folder: Path) -> Iterator[str]:
+    """One message for each manifest that is there and cannot be used."""
     consequences = {CURRENT: "all photos are annotated again", PENDING: "a stopped build begins again"}
     for name, consequence in consequences.items():
-        if (folder / name).exists() and _read(folder, name) is None:
-            yield f"{str(folder / name)!r} is damaged, so {consequence}"
+        path = folder / name
+        try:
+            if path.exists():
+                read_manifest(folder, name)
+        except DamagedManifestError:
+            yield f"{str(path)!r} is damaged, so {consequence}"
+        except OutdatedIndexError:
+            yield f"an older tagsight wrote {str(path)!r}, so {consequence}"
 
 
-def _same(known: Known, file: FileStat) -> bool:
+def _is_unchanged(known: KnownPhoto, file: FileStat) -> bool:
     return (known.n_bytes, known.mtime_ns) == (file.n_bytes, file.mtime_ns)
 
 
-def _remove(parts: Sequence[Part], gone: Sequence[Known]) -> tuple[Part, ...]:
+def _remove(parts: Sequence[Part], gone: Sequence[KnownPhoto]) -> tuple[Part, ...]:
     numbers: dict[str, list[int]] = {}
     for photo in gone:
         numbers.setdefault(photo.part, []).append(photo.photo)

@@ -4,23 +4,18 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-import duckdb
-import pyarrow as pa
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tagsight.errors import InputError
 from tagsight.index.errors import BusyError, LostIndexError, UnknownPhotoError
-from tagsight.index.labels import decode_labels, pick_region
 from tagsight.index.manifest import CURRENT, REPAIR, Manifest, model_file, read_manifest
 from tagsight.index.names import FILE as NAMES
 from tagsight.index.names import name_factor, read_names, remove_name
-from tagsight.index.part_check import DamagedPartError
-from tagsight.index.query import parse_query
-from tagsight.index.search import Hit, count_hits, describe_photos, search
+from tagsight.index.part_file import DamagedPartError, decode_label_map
+from tagsight.index.query import make_words, parse_query
+from tagsight.index.search import Hit, count_hits, search
 from tagsight.index.similar import find_like_photo, find_like_region, read_photo_levels
-from tagsight.index.snapshot import Snapshot
-from tagsight.index.words import make_words
+from tagsight.index.snapshot import PhotoRow, Snapshot
 from tagsight.predict.levels import to_levels, to_probabilities
 from tagsight.predict.region_labels import choose_labels
 from tagsight.types import Array, Floats
@@ -37,16 +32,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Stamps = tuple[tuple[int, int, int] | None, ...]
 TOP = 20
-MOST_THREADS = 8  # that read unless another number is given; each needs memory
 
 
-def open_index(folder: Path | str, *, n_threads: int | None = None, backbone: Path | str | None = None) -> "Index":
+def open_index(folder: Path | str, *, backbone: Path | str | None = None) -> "Index":
     """Open the index in `folder`; the handle may be shared by threads and stays valid while the index is rebuilt.
 
     `backbone` is the present path of the ONNX network of the index's model, if the file was moved. Another network is
     refused.
     """
-    return Index(Path(folder), n_threads=n_threads, backbone=None if backbone is None else Path(backbone))
+    return Index(Path(folder), backbone=None if backbone is None else Path(backbone))
 
 
 class StoredFile(NamedTuple):
@@ -61,15 +55,13 @@ class Index:
     """An index that follows its folder: each call answers from one generation, the newest when the call began.
 
     Between calls the manifest, the words, columns of the factors last asked for and the photos last looked up stay in
-    memory (`snapshot.py`, 192 MB at most), besides what DuckDB caches (128 MB, or more where many threads read).
-    A call raises `LostIndexError` if the folder holds no readable index any more, and `BusyError` if there is no
-    memory for the answer now or it is not there in time (`deadline.answer_within`).
+    memory (`snapshot.py`, 192 MB at most). A call raises `LostIndexError` if the folder holds no readable index any
+    more, and `BusyError` if there is not enough memory for the answer or the deadline passes (`limits.answer_within`).
     """
 
-    def __init__(self, folder: Path, *, n_threads: int | None = None, backbone: Path | None = None):
+    def __init__(self, folder: Path, *, backbone: Path | None = None):
         self.folder = folder
         self._backbone = backbone
-        self._n_threads = n_threads or min(os.cpu_count() or 1, MOST_THREADS)
         self._lock = threading.Lock()
         self._model: tuple[str, TrainedModel] | None = None
         self._opened: tuple[TrainedModel, FeatureExtractor] | None = None
@@ -134,7 +126,7 @@ class Index:
         self._check_top(top)
 
         def ask(snapshot: Snapshot) -> list[Hit]:
-            if photo not in snapshot.photos:
+            if snapshot.find_place(photo) is None:
                 raise UnknownPhotoError(photo)
             levels, _ = read_photo_levels(snapshot, photo)
             if region is None:
@@ -180,16 +172,13 @@ class Index:
 
     def region_at(self, photo: int, x: int, y: int) -> int:
         """The region at a pixel of a photo of the index, counted in the whole photo."""
-        row = self._answer(lambda snapshot: describe_photos(snapshot, snapshot.photos[snapshot.photos == photo]))
-        if photo not in row:
-            raise UnknownPhotoError(photo)
-        return pick_region(self.labels(photo), row[photo].size, x, y)
+        return pick_region(self.labels(photo), self._describe(photo).size, x, y)
 
     def regions(self, photo: int) -> tuple[Floats, Array]:
         """(R, K) probabilities, in the order of `manifest.factor_names`, and (R, 4) boxes of a photo's regions."""
 
         def ask(snapshot: Snapshot) -> tuple[Array, Array]:
-            if photo not in snapshot.photos:
+            if snapshot.find_place(photo) is None:
                 raise UnknownPhotoError(photo)
             return read_photo_levels(snapshot, photo)
 
@@ -208,8 +197,10 @@ class Index:
 
     def labels(self, photo: int) -> Array:
         """(h, w) int32: the region of every pixel of a photo, by number, at the scale of analysis."""
-        (png,) = self._row(photo, "labels")
-        return decode_labels(png)
+        label_map = self._answer(lambda snapshot: snapshot.read_label_map(photo))
+        if label_map is None:
+            raise UnknownPhotoError(photo)
+        return decode_label_map(label_map)
 
     def path(self, photo: int) -> Path:
         """Where a photo's file is."""
@@ -217,8 +208,8 @@ class Index:
 
     def stored_file(self, photo: int) -> StoredFile:
         """Where a photo's file is, and its size and time when it was indexed."""
-        path, n_bytes, mtime_ns = self._row(photo, "path", "bytes", "mtime_ns")
-        return StoredFile(Path(self.manifest.root, path), n_bytes, mtime_ns)
+        row = self._describe(photo)
+        return StoredFile(Path(self.manifest.root, row.path), row.n_bytes, row.mtime_ns)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -282,11 +273,14 @@ class Index:
         if top is not None and top < 1:
             raise InputError(f"top must be 1 or more, not {top}")
 
-    def _row(self, photo: int, *columns: str) -> tuple[Any, ...]:
-        rows = self._answer(lambda snapshot: snapshot.read_photos(columns, snapshot.photos[snapshot.photos == photo]))
-        if not rows:
-            raise UnknownPhotoError(photo)
-        return rows[0]
+    def _describe(self, photo: int) -> PhotoRow:
+        def ask(snapshot: Snapshot) -> PhotoRow:
+            place = snapshot.find_place(photo)
+            if place is None:
+                raise UnknownPhotoError(photo)
+            return snapshot.describe_photos(snapshot.photos[[place]])[photo]
+
+        return self._answer(ask)
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:
         """Ask the newest generation, and again if it was overtaken and its files removed under the question."""
@@ -294,9 +288,9 @@ class Index:
             before = self._stamps()
             try:
                 return ask(self._refresh(before))
-            except (duckdb.OutOfMemoryException, pa.ArrowMemoryError) as problem:
+            except MemoryError as problem:
                 raise BusyError("there is not enough memory for this request now; try again later") from problem
-            except (duckdb.Error, pa.ArrowException, OSError) as problem:
+            except OSError as problem:
                 if self._stamps() == before:
                     raise LostIndexError(
                         f"the index {str(self.folder)!r} lacks a file that its manifest names, or has a damaged one; "
@@ -310,7 +304,7 @@ class Index:
         with self._lock:
             if self._snapshot is None or stamps != self._seen:
                 manifest, names = self._read_state()
-                self._snapshot = Snapshot(self.folder, manifest, make_words(manifest, names), n_threads=self._n_threads)
+                self._snapshot = Snapshot(self.folder, manifest, make_words(manifest, names))
                 self._seen = stamps
             return self._snapshot
 
@@ -332,3 +326,12 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def pick_region(labels: Array, size: tuple[int, int], x: int, y: int) -> int:
+    """The region of a label map (h, w) at pixel (x, y) of the whole photo of `size` (W, H)."""
+    width, height = size
+    if not (0 <= x < width and 0 <= y < height):
+        raise InputError(f"pixel {x},{y} lies outside a photo of {width} x {height} pixels")
+    h, w = labels.shape
+    return int(labels[y * h // height, x * w // width])

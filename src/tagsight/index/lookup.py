@@ -6,10 +6,9 @@ import cv2
 import numpy as np
 
 from tagsight.index.errors import UnknownPhotoError
-from tagsight.index.labels import decode_labels
+from tagsight.index.part_file import decode_label_map
 from tagsight.index.query import Query
-from tagsight.index.schema import decode_named
-from tagsight.index.search import Match, PhotoRow, describe_photos, multiply
+from tagsight.index.search import Match, multiply
 from tagsight.index.similar import read_photo_levels
 from tagsight.index.snapshot import Snapshot
 from tagsight.predict.levels import to_probabilities
@@ -55,47 +54,38 @@ class FoundAreas(NamedTuple):
 def list_photos(snapshot: Snapshot, start: int, n: int) -> list[ListedPhoto]:
     """`n` photos from the `start`-th on, in order of their numbers."""
     numbers = np.sort(snapshot.photos)[start : start + n]
-    rows = describe_photos(snapshot, numbers)
+    rows = snapshot.describe_photos(numbers)
     return [ListedPhoto(photo, rows[photo].path, rows[photo].size) for photo in numbers.tolist()]
 
 
 def look_up(snapshot: Snapshot, photo: int) -> StoredPhoto:
-    """One photo of the index."""
-    row, number = find_row(snapshot, photo), np.array([photo])
+    """Everything that is stored of a photo, by number."""
+    row = snapshot.describe_photos(np.array([photo])).get(photo)
+    label_map, named = snapshot.read_label_map(photo), snapshot.read_named(photo)
+    if row is None or label_map is None or named is None:
+        raise UnknownPhotoError(photo)
     levels, boxes = read_photo_levels(snapshot, photo)
-    ((labels, named),) = snapshot.read_photos(["labels", "named"], number)
     regions = PhotoRegions(
-        row.size,
-        decode_labels(labels),
-        boxes,
-        to_probabilities(levels),
-        decode_named(named),
-        list_names(snapshot),
+        row.size, decode_label_map(label_map), boxes, to_probabilities(levels), named, list_names(snapshot)
     )
     return StoredPhoto(photo, row.path, regions)
 
 
-def find_row(snapshot: Snapshot, photo: int) -> PhotoRow:
-    """The row of a photo by number."""
-    if photo not in snapshot.photos:
-        raise UnknownPhotoError(photo)
-    return describe_photos(snapshot, np.array([photo]))[photo]
-
-
 def find_areas(snapshot: Snapshot, photo: int, query: Query) -> FoundAreas:
     """Where each thing of a query is: its best region, and those joined to it that score at least half as much."""
-    row = find_row(snapshot, photo)
+    row, label_map = snapshot.describe_photos(np.array([photo])).get(photo), snapshot.read_label_map(photo)
+    if row is None or label_map is None:
+        raise UnknownPhotoError(photo)
     factors = sorted({k for thing in query.things for k in thing})
     columns = dict(zip(factors, snapshot.read_photo_levels(factors, photo).T, strict=True))
-    ((png,),) = snapshot.read_photos(["labels"], np.array([photo]))
-    labels = decode_labels(png)
+    labels = decode_label_map(label_map)
     matches: list[Match] = []
     areas: list[Array] = []
     for thing in query.things:
         scores = multiply([columns[k] for k in thing])
         best = int(scores.argmax())
         names = tuple(snapshot.words.shown[k] for k in thing)
-        matches.append(Match(names, float(scores[best]), best, row.box(best)))
+        matches.append(Match(names, float(scores[best]), best, row.get_box(best)))
         fits = paint_regions(scores >= NEARLY * scores[best], labels)
         _, pieces = cv2.connectedComponents(fits.astype(np.uint8), connectivity=4)
         areas.append(np.isin(pieces, np.unique(pieces[labels == best])))

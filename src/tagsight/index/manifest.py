@@ -1,11 +1,9 @@
-"""The manifest: one small JSON that says which immutable parts make up the index, replaced atomically.
+"""The manifest: a small JSON file that lists the immutable parts of an index. It is replaced atomically.
 
-A reader reads it once and then sees that generation, whatever is written meanwhile. `pending.json` has the same form:
-parts that an unfinished build has completed, for the next build to go on from; readers do not look at it.
+A reader reads it once and then sees that generation, whatever is written meanwhile. `pending.json` has the same form.
+It lists the parts that an unfinished build has completed, from which the next build continues; readers ignore it.
 
-    schema 3: `sha256`, the hash of the rest of the manifest, as in every later schema, and size and SHA-256 of each
-              part's files
-    schema 2: neither; it is still read, and the next build writes schema 3
+The manifest holds size and SHA-256 of the file of each part, and the SHA-256 of the rest of the manifest.
 """
 
 import json
@@ -18,16 +16,19 @@ from typing import Any, NamedTuple
 from tagsight.errors import InputError
 from tagsight.storage.files import write_atomically
 
-SCHEMA = 3
-SCHEMA_WITHOUT_CHECKSUM = 2
+SCHEMA = 4
 KIND = "tagsight index"
-MOST_FREE = 100_000  # free factors
+MOST_FREE = 100_000  # discovered factors
 CURRENT, PENDING = "manifest.json", "pending.json"
 REPAIR = "run 'tagsight index' again with the same model, photos and index to repair it"
 
 
 class DamagedManifestError(InputError):
-    """A manifest is not as it was written; a build begins anew."""
+    """A manifest is not as it was written; a build starts from nothing."""
+
+
+class OutdatedIndexError(InputError):
+    """An older tagsight made the index, in a form that is not read any more; a build starts from nothing."""
 
 
 class StoredFile(NamedTuple):
@@ -38,17 +39,16 @@ class StoredFile(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Photos annotated together; the files never change, photos that went are listed here."""
+    """Photos that are stored in one file, which never changes; photos removed from the index are listed here."""
 
     name: str
     n_photos: int
-    removed: tuple[int, ...] = ()  # numbers of photos that no longer count, ascending
-    photos: StoredFile | None = None  # the two files; None: written before checksums were recorded
-    regions: StoredFile | None = None
+    file: StoredFile
+    removed: tuple[int, ...] = ()  # numbers of photos that are not in the index any more, ascending
 
     @property
     def n_live(self) -> int:
-        """Photos that count."""
+        """The number of photos that are in the index."""
         return self.n_photos - len(self.removed)
 
 
@@ -56,8 +56,8 @@ class Manifest(NamedTuple):
     """One generation of an index."""
 
     generation: int
-    root: str  # folder that the photos' paths start from
-    model: str  # sha256 of the model file
+    root: str  # folder that the paths of photos are relative to
+    model: str  # SHA-256 of the model file
     objects: tuple[str, ...]
     attributes: tuple[str, ...]
     n_free: int
@@ -71,22 +71,17 @@ class Manifest(NamedTuple):
 
     @property
     def n_photos(self) -> int:
-        """Photos that count."""
+        """The number of photos in the index."""
         return sum(part.n_live for part in self.parts)
 
 
-def photos_file(folder: Path, part: Part) -> Path:
-    """Parquet with what is known of each photo besides probabilities."""
-    return folder / "parts" / f"photos-{part.name}.parquet"
-
-
-def regions_file(folder: Path, part: Part) -> Path:
-    """Parquet with the probabilities."""
-    return folder / "parts" / f"regions-{part.name}.parquet"
+def part_file(folder: Path, name: str) -> Path:
+    """The file of the part with a name."""
+    return folder / "parts" / f"{name}.safetensors"
 
 
 def model_file(folder: Path, manifest: Manifest) -> Path:
-    """The index's copy of the model it was made with."""
+    """The index's copy of the model that it was built with."""
     return folder / "models" / f"{manifest.model}.model"
 
 
@@ -108,27 +103,20 @@ def _list_parts(manifest: Manifest) -> list[dict[str, Any]]:
             "name": part.name,
             "photos": part.n_photos,
             "removed": part.removed,
-            "files": {"photos": part.photos, "regions": part.regions},
+            "file": part.file,
         }
         for part in manifest.parts
     ]
 
 
 def read_manifest(folder: Path, name: str = CURRENT) -> Manifest:
-    """The generation that counts now; DamagedManifestError if its checksum does not match."""
+    """The current generation of the index in a folder, or the manifest `name` in it.
+
+    Raises DamagedManifestError if the checksum does not match, OutdatedIndexError for an index of an older tagsight,
+    and InputError if there is no index, or one of a newer tagsight.
+    """
     path = folder / name
-    try:
-        content = json.loads(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError) as problem:
-        raise InputError(f"there is no index in {str(folder)!r}; make one with 'tagsight index'") from problem
-    except OSError as problem:
-        raise InputError(f"cannot read {str(path)!r}: {problem.strerror or problem}") from problem
-    except (ValueError, RecursionError) as problem:
-        if not (folder / "parts").is_dir():
-            raise InputError(
-                f"{str(path)!r} is not the manifest of a tagsight index; choose another folder"
-            ) from problem
-        raise DamagedManifestError(f"{str(path)!r} is damaged ({problem}); {REPAIR}") from problem
+    content = _load_json(path)
     is_record = isinstance(content, dict)
     digest = content.pop("sha256", None) if is_record else None
     if (digest is not None and digest != _digest(content)) or (not is_record and (folder / "parts").is_dir()):
@@ -137,19 +125,34 @@ def read_manifest(folder: Path, name: str = CURRENT) -> Manifest:
         raise InputError(
             f"{str(path)!r} is not the manifest of a tagsight index; choose another folder, or remove that file"
         )
-    if type(schema := content.get("schema")) is int and schema > SCHEMA:
-        raise InputError(
-            f"the index {str(folder)!r} has schema {schema} and this tagsight reads {SCHEMA}; "
-            "upgrade tagsight, or index again into another folder"
-        )
-    if schema not in (SCHEMA, SCHEMA_WITHOUT_CHECKSUM):
-        raise InputError(
-            f"the index {str(folder)!r} has schema {schema!r} and this tagsight reads {SCHEMA}; "
-            "index again into another folder"
-        )
-    if schema == SCHEMA and digest is None:
+    _check_schema(folder, content.get("schema"))
+    if digest is None:
         raise DamagedManifestError(f"{str(path)!r} is damaged: it has no checksum; {REPAIR}")
     return _parse(content, path)
+
+
+def _load_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        raise InputError(f"there is no index in {str(path.parent)!r}; make one with 'tagsight index'") from problem
+    except OSError as problem:
+        raise InputError(f"cannot read {str(path)!r}: {problem.strerror or problem}") from problem
+    except (ValueError, RecursionError) as problem:
+        if not (path.parent / "parts").is_dir():
+            raise InputError(
+                f"{str(path)!r} is not the manifest of a tagsight index; choose another folder"
+            ) from problem
+        raise DamagedManifestError(f"{str(path)!r} is damaged ({problem}); {REPAIR}") from problem
+
+
+def _check_schema(folder: Path, schema: Any) -> None:
+    if schema == SCHEMA:
+        return
+    found = f"the index {str(folder)!r} has schema {schema!r} and this tagsight reads {SCHEMA}"
+    if type(schema) is int and schema > SCHEMA:
+        raise InputError(f"{found}; upgrade tagsight, or index again into another folder")
+    raise OutdatedIndexError(f"{found}; build the index again with 'tagsight index'")
 
 
 def _digest(content: dict[str, Any]) -> str:
@@ -175,24 +178,13 @@ def _parse(content: dict[str, Any], path: Path) -> Manifest:
 
 
 def _parse_part(part: dict[str, Any]) -> Part:
-    files = part.get("files", {})
     removed = tuple(map(_check_whole, part["removed"]))
     n_photos = _check_whole(part["photos"])
     if len(removed) > n_photos or any(a >= b for a, b in pairwise(removed)):
         raise ValueError(f"the part {part['name']!r} lists removed photos that it cannot have")
-    return Part(
-        _check_name(part["name"], 16),
-        n_photos,
-        removed,
-        *(_parse_file(files.get(kind)) for kind in ("photos", "regions")),
-    )
-
-
-def _parse_file(values: list[Any] | None) -> StoredFile | None:
-    if values is None:
-        return None
-    n_bytes, digest = values
-    return StoredFile(_check_whole(n_bytes), _check_name(digest, 64))
+    n_bytes, digest = part["file"]
+    file = StoredFile(_check_whole(n_bytes), _check_name(digest, 64))
+    return Part(_check_name(part["name"], 16), n_photos, file, removed)
 
 
 def _check_whole(value: Any, most: int = 2**53) -> int:
@@ -208,7 +200,7 @@ def _check_text(value: Any) -> str:
 
 
 def _check_name(value: Any, length: int) -> str:
-    """Hexadecimal digits: names of files are made of them."""
+    """Hexadecimal digits, of which names of files are made."""
     if not re.fullmatch(f"[0-9a-f]{{{length}}}", _check_text(value)):
         raise ValueError(f"{value!r} is not {length} hexadecimal digits")
     return value

@@ -11,7 +11,7 @@ from tagsight.data.vocabulary import normalise_tag
 from tagsight.errors import InputError
 from tagsight.index.errors import LostIndexError
 from tagsight.index.manifest import Manifest, read_manifest
-from tagsight.index.words import make_words
+from tagsight.index.query import make_words
 from tagsight.storage.files import write_atomically
 from tagsight.storage.locks import hold_lock
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagsight.index.query import Query
-from tagsight.index.schema import COORDINATE
-from tagsight.index.snapshot import Snapshot
+from tagsight.index.snapshot import Box, Snapshot
 from tagsight.predict.levels import LEVELS
 from tagsight.types import Array, Floats, Ints
 
@@ -25,7 +24,6 @@ FIRST = 512  # photos whose regions are read at first; reading fewer takes as lo
 GROWTH = 8
 MOST = 16_384  # photos read together, so that memory stays small
 BLOCK = 512  # photos multiplied at a time, so that the products stay in the processor's cache
-Box = tuple[int, int, int, int]  # x0, y0, x1, y1 in the whole photo; the end is exclusive
 
 
 class Match(NamedTuple):
@@ -168,38 +166,17 @@ def merge(one: Ranking, other: Ranking, top: int | None, threshold: float) -> Ra
 
 def locate(snapshot: Snapshot, query: Query, best: Ranking) -> list[Hit]:
     """The photos of a ranking with paths and boxes, in its order."""
-    rows = describe_photos(snapshot, best.photos)
+    rows = snapshot.describe_photos(best.photos)
     names = [tuple(snapshot.words.shown[k] for k in thing) for thing in query.things]
     hits: list[Hit] = []
     for photo, score, regions, parts in zip(*(column.tolist() for column in best), strict=True):
         row = rows[photo]
         matches = [
-            Match(name, part, region, row.box(region)) for name, part, region in zip(names, parts, regions, strict=True)
+            Match(name, part, region, row.get_box(region))
+            for name, part, region in zip(names, parts, regions, strict=True)
         ]
         hits.append(Hit(photo, row.path, row.size, score, tuple(matches)))
     return hits
-
-
-class PhotoRow(NamedTuple):
-    """What is known of a photo besides probabilities."""
-
-    path: str
-    size: tuple[int, int]  # (W, H)
-    boxes: Array  # (R, 4)
-
-    def box(self, region: int) -> Box:
-        """A region's box."""
-        x0, y0, x1, y1 = self.boxes[region].tolist()
-        return x0, y0, x1, y1
-
-
-def describe_photos(snapshot: Snapshot, photos: Ints) -> dict[int, PhotoRow]:
-    """Rows of photos by number."""
-    rows = snapshot.read_photos(["photo", "path", "width", "height", "boxes"], photos)
-    return {
-        photo: PhotoRow(path, (width, height), np.frombuffer(boxes, COORDINATE).reshape(-1, 4))
-        for photo, path, width, height, boxes in rows
-    }
 
 
 def _no_photos(n_things: int) -> Ranking:

@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.index.deadline import hold_slot
-from tagsight.index.schema import COORDINATE
-from tagsight.index.search import Hit, Match, describe_photos, first_places, take_best
+from tagsight.index.limits import hold_slot
+from tagsight.index.search import Hit, Match, first_places, take_best
 from tagsight.index.snapshot import COLUMNS, Snapshot
 from tagsight.predict.levels import LEVELS
 from tagsight.types import Array, Floats, Ints
@@ -33,7 +32,7 @@ def find_like_photo(snapshot: Snapshot, levels: Array, *, top: int, without: int
     candidates = np.flatnonzero(snapshot.photos != without)
     best = take_best(likeness, snapshot.photos, candidates, top)
     best = best[np.lexsort((snapshot.photos[best], -likeness[best]))]
-    rows = describe_photos(snapshot, snapshot.photos[best])
+    rows = snapshot.describe_photos(snapshot.photos[best])
     return [
         Hit(photo, rows[photo].path, rows[photo].size, float(likeness[i]), ())
         for i, photo in zip(best, snapshot.photos[best].tolist(), strict=True)
@@ -49,14 +48,14 @@ def find_like_region(snapshot: Snapshot, levels: Array, *, top: int, without: in
     allowed = snapshot.photos != without
     found: list[tuple[float, int, int]] = []  # minus the likeness, photo, region
     with hold_slot(snapshot.scans):
-        for block, places in enumerate(snapshot.list_blocks()):
+        for places in snapshot.list_blocks():
             least = -found[-1][0] if len(found) == top else 0.0
             wanted = allowed[places] & (bounds[places] >= least)
-            found = sorted([*found, *_compare_regions(snapshot, levels, block, wanted, least)])[:top]
-    rows = describe_photos(snapshot, np.array([photo for _, photo, _ in found], np.int64))
+            found = sorted([*found, *_compare_regions(snapshot, levels, places, wanted, least)])[:top]
+    rows = snapshot.describe_photos(np.array([photo for _, photo, _ in found], np.int64))
     shown = _name_strongest(snapshot, levels)
     return [
-        Hit(photo, row.path, row.size, -minus, (Match(shown, -minus, region, row.box(region)),))
+        Hit(photo, row.path, row.size, -minus, (Match(shown, -minus, region, row.get_box(region)),))
         for minus, photo, region in found
         for row in (rows[photo],)
     ]
@@ -65,10 +64,8 @@ def find_like_region(snapshot: Snapshot, levels: Array, *, top: int, without: in
 def read_photo_levels(snapshot: Snapshot, photo: int) -> tuple[Array, Array]:
     """(R, K) levels and (R, 4) boxes of a photo that is in the index."""
     n_factors = len(snapshot.manifest.factor_names)
-    wanted = np.array([photo])
     levels = snapshot.read_photo_levels(range(n_factors), photo)
-    ((boxes,),) = snapshot.read_photos(["boxes"], wanted)
-    return levels, np.frombuffer(boxes, COORDINATE).reshape(-1, 4)
+    return levels, snapshot.describe_photos(np.array([photo]))[photo].boxes
 
 
 def _list_tops(snapshot: Snapshot, n_factors: int) -> Iterator[Array]:
@@ -114,7 +111,7 @@ def _start_comparison(photos: Ints, starts: Ints) -> _Comparison:
 
 
 def _compare_regions(
-    snapshot: Snapshot, levels: Array, block: int, wanted: Array, least: float
+    snapshot: Snapshot, levels: Array, block: slice, wanted: Array, least: float
 ) -> list[tuple[float, int, int]]:
     """Minus the likeness, the photo and its most alike region, for the photos of a block as like as `least` or more.
 
@@ -126,7 +123,7 @@ def _compare_regions(
     asked = int(levels.sum(dtype=np.int64))
     rest, left, bounds = asked, None, np.zeros(0)
     for first in range(0, len(order), COLUMNS):
-        photos, starts, values = snapshot.read_block(block, order[first : first + COLUMNS])
+        photos, starts, values = snapshot.scan_block(block, order[first : first + COLUMNS])
         left = left or _start_comparison(photos, starts).keep(wanted)
         for k, column in values.items():
             own = column[left.regions] if len(left.regions) < len(column) else column

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.exceptions import HTTPException
 
-from tagsight.index.deadline import answer_within
+from tagsight.index.limits import answer_within
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -13,7 +13,7 @@ import pytest
 from tagsight.errors import InputError
 from tagsight.index import open_index
 from tagsight.index import snapshot as snapshot_module
-from tagsight.index.manifest import Manifest, photos_file, regions_file, write_manifest
+from tagsight.index.manifest import Manifest, part_file, write_manifest
 from tagsight.index.parts import remove_unused, write_part
 from tagsight.predict.levels import to_levels
 
@@ -50,7 +50,7 @@ def test_one_who_still_reads_the_generation_before_can(tmp_path: Path) -> None:
 
 def test_readers_see_one_generation_or_the_next(tmp_path: Path) -> None:
     manifest = update(tmp_path, put_posteriors(tmp_path, []), 0.0)
-    index = open_index(tmp_path, n_threads=1)
+    index = open_index(tmp_path)
     done = threading.Event()
     mixed: list[object] = []
     seen: set[float] = set()
@@ -125,7 +125,7 @@ def test_folders_of_any_name(tmp_path: Path, name: str) -> None:
 def test_the_name_of_a_folder_is_no_pattern(tmp_path: Path) -> None:
     manifest = put_posteriors(tmp_path / "i[1]", draw_posteriors(0, 3))
     shutil.copytree(tmp_path / "i[1]", tmp_path / "i1")
-    photos_file(tmp_path / "i[1]", manifest.parts[0]).unlink()
+    part_file(tmp_path / "i[1]", manifest.parts[0].name).unlink()
     with pytest.raises(InputError, match=r"index. again .* to repair it"):
         open_index(tmp_path / "i[1]").find("horse")
 
@@ -180,10 +180,9 @@ def test_an_index_of_another_schema(tmp_path: Path) -> None:
         open_index(tmp_path)
 
 
-@pytest.mark.parametrize("file", [photos_file, regions_file])
-def test_a_missing_or_damaged_part(tmp_path: Path, file) -> None:
+def test_a_missing_or_damaged_part_is_reported_with_the_remedy(tmp_path: Path) -> None:
     manifest = put_posteriors(tmp_path, draw_posteriors(0, 3))
-    place = file(tmp_path, manifest.parts[0])
+    place = part_file(tmp_path, manifest.parts[0].name)
     place.write_bytes(place.read_bytes()[:100])
     with pytest.raises(InputError, match=r"index. again .* to repair it"):
         open_index(tmp_path).find("horse")
