@@ -166,7 +166,8 @@ def test_an_export_reports_what_it_wrote_and_left_out(model: Model, photo: Path,
     written = json.loads((tmp_path / "out/instances_masks.json").read_text())
     assert summary.n_photos == len(written["images"]) == 1
     assert summary.n_objects == len(written["annotations"]) > 0
-    assert [problem.path.name for problem in summary.problems] == ["b.jpg"]
+    assert [problem.path.name for problem in summary.unreadable] == ["b.jpg"]
+    assert summary.refused == ()
 
 
 def test_text_from_outside_is_escaped_in_a_notebook(model: Model, photo: Path, tmp_path: Path) -> None:

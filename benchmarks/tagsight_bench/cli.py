@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.main import run_command
+from tagsight.cli.main import exit_with_code
 from tagsight.features.extractor import FAMILIES
 from tagsight.runtime.progress import show_progress
 from tagsight.storage.outputs import check_writable
@@ -65,4 +65,5 @@ def make_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command line; the process ends after it."""
-    run_command(make_app(), "cells that are written are kept; the same command makes the others")
+    with exit_with_code("cells that are written are kept; the same command makes the others"):
+        make_app()()

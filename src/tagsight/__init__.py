@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from tagsight.errors import InputError, LeftOutWarning, TagsightError, TagsightWarning, UnreadablePhotoError
 
 if TYPE_CHECKING:
-    from tagsight.api import AnnotatedPhoto, Index, Model, PredictedPhoto, Segmentation, load, open_index, train
+    from tagsight.api import AnnotatedPhoto, Model, PredictedPhoto, Segmentation, load, train
     from tagsight.estimator import StackedIBP
+    from tagsight.index import Index, open_index
     from tagsight.training.options import TrainOptions
 
 __all__ = [
@@ -40,7 +41,12 @@ __all__ = [
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 # Modules that take a second to import, and are imported when one of their names is first used.
-_MODULES = {"StackedIBP": "tagsight.estimator", "TrainOptions": "tagsight.training.options"}
+_MODULES = {
+    "Index": "tagsight.index",
+    "StackedIBP": "tagsight.estimator",
+    "TrainOptions": "tagsight.training.options",
+    "open_index": "tagsight.index",
+}
 
 
 def __getattr__(name: str) -> Any:

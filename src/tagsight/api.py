@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from PIL import Image
@@ -37,7 +37,6 @@ from tagsight.export.output import Target
 from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, record_photo
 from tagsight.features.extractor import FeatureExtractor, open_extractor
 from tagsight.features.photo_features import PhotoFeatures, extract_pixels
-from tagsight.index import Index, build_index, list_source, open_index
 from tagsight.pictures.factor_page import inline_jpeg
 from tagsight.pictures.overlay import SIDE, encode_jpeg, paint_overlay
 from tagsight.pictures.palette import LARGEST, encode_palette
@@ -56,7 +55,8 @@ from tagsight.training.pipeline import CheckpointOptions
 from tagsight.training.pipeline import train as train_collection
 from tagsight.types import Array
 
-__all__ = ["AnnotatedPhoto", "Index", "Model", "PredictedPhoto", "Segmentation", "load", "open_index", "train"]
+if TYPE_CHECKING:
+    from tagsight.index import Built, Index
 
 PathInput = str | Path
 PhotoInput = PathInput | Image.Image | Array
@@ -195,11 +195,18 @@ class Segmentation:
 
         >>> model.segment("a.jpg").overlay().save("outlined.png")   # doctest: +SKIP
         """
-        return Image.fromarray(paint_overlay(_read(self.source, max_side).pixels, self.labels, self.names[1:]))
+        return Image.fromarray(self._paint(max_side))
+
+    def encode_overlay(self) -> bytes:
+        """The overlay as a JPEG."""
+        return encode_jpeg(self._paint(SIDE))
 
     def encode_mask(self) -> bytes:
         """The labels as a palette PNG in the colours of PASCAL VOC."""
         return encode_palette(self.labels)
+
+    def _paint(self, max_side: int) -> Array:
+        return paint_overlay(_read(self.source, max_side).pixels, self.labels, self.names[1:])
 
     def _repr_png_(self) -> bytes:
         """The overlay, for notebooks."""
@@ -220,7 +227,10 @@ class ExportSummary(NamedTuple):
 
     n_photos: int
     n_objects: int
-    problems: tuple[Problem, ...]
+    unreadable: tuple[Problem, ...]
+    """Photos that could not be read."""
+    refused: tuple[Problem, ...]
+    """Photos whose name no file can have, and files that were not replaced."""
 
 
 class Model:
@@ -389,9 +399,8 @@ class Model:
         with show_progress(progress) as report:
             target = Target(self.trained.vocabulary, Path(folder))
             for problem in write_export(exporter.record(paths, report), writer, target, paths):
-                exporter.leave_out(problem)
-        found = exporter.n_objects
-        return ExportSummary(len(found), sum(found.values()), tuple(exporter.problems))
+                exporter.refuse(problem)
+        return exporter.summarise()
 
     def index(
         self,
@@ -405,7 +414,7 @@ class Model:
         address: str | None = None,
         n_workers: int | None = None,
         progress: bool = True,
-    ) -> Index:
+    ) -> "Index":
         """Annotate every photo once, so that they can be searched; later calls annotate new and changed photos only.
 
         Args:
@@ -422,6 +431,38 @@ class Model:
         >>> index = model.index("photos/", "my.index")                      # doctest: +SKIP
         >>> [hit.path for hit in index.find("furry brown horse", top=20)]   # doctest: +SKIP
         """
+        from tagsight.index import open_index
+
+        self.update_index(
+            photos,
+            folder,
+            format=format,
+            split=split,
+            images=images,
+            engine=engine,
+            address=address,
+            n_workers=n_workers,
+            progress=progress,
+        )
+        return open_index(folder)
+
+    def update_index(
+        self,
+        photos: PathInput,
+        folder: PathInput,
+        *,
+        format: str | None = None,
+        split: str | None = None,
+        images: PathInput | None = None,
+        engine: str = "local",
+        address: str | None = None,
+        n_workers: int | None = None,
+        progress: bool = True,
+    ) -> "Built":
+        """As `index`, but return the numbers of photos that were added, changed and removed; see there."""
+        from tagsight.index import build_index, list_source
+        from tagsight.index.sources import count_outside_links
+
         place = None if images is None else Path(images)
         source = list_source(Path(photos), format=format, split=split, images=place)
         check_engine(engine, "cpu")
@@ -430,7 +471,10 @@ class Model:
         for repair in built.repairs:
             _warn(repair)
         _warn_left_out(built.problems)
-        return open_index(folder)
+        if linked := count_outside_links(source):
+            outside = f"photos that are links and lead outside {str(source.root)!r}: {linked}"
+            _warn(f"{outside}; they are indexed and served")
+        return built
 
     def list_factors(self) -> list[Factor]:
         """Every factor, tagged or discovered: how often it occurs, and with which others.
@@ -475,29 +519,39 @@ class _Exporter:
         self._model = model
         self._root = root
         self._options = options
-        self.n_objects: dict[str, int] = {}  # of each photo, by name
-        self.problems: list[Problem] = []
+        self._n_objects: dict[str, int] = {}  # of each photo, by name
+        self._unreadable: list[Problem] = []
+        self._refused: list[Problem] = []
 
     def record(self, paths: Iterable[Path], report: Report) -> Iterator[ExportedPhoto]:
         """The objects of each photo, once per photo."""
         for path in paths:
             try:
                 name = name_photo(path, self._root)
-                photo = None if name in self.n_objects else self._record(path, name)
-            except UnreadablePhotoError as error:
-                self.leave_out(Problem(path, error.reason))
             except InputError as error:
-                self.leave_out(Problem(path, str(error)))
-            else:
-                if photo is not None:
-                    self.n_objects[name] = len(photo.instances)
-                    yield photo
-                    report("exporting photos", len(self.n_objects), 0)
+                self.refuse(Problem(path, str(error)))
+                continue
+            if name in self._n_objects:
+                continue  # given twice
+            try:
+                photo = self._record(path, name)
+            except UnreadablePhotoError as error:
+                self._unreadable.append(Problem(path, error.reason))
+                _warn_left_out(self._unreadable[-1:])
+                continue
+            self._n_objects[name] = len(photo.instances)
+            yield photo
+            report("photos", len(self._n_objects), 0)
 
-    def leave_out(self, problem: Problem) -> None:
-        """Record what was left out, and warn of it."""
-        self.problems.append(problem)
+    def refuse(self, problem: Problem) -> None:
+        """Record what cannot be written, and warn of it."""
+        self._refused.append(problem)
         _warn_left_out([problem])
+
+    def summarise(self) -> ExportSummary:
+        """What was written and left out."""
+        counts = self._n_objects
+        return ExportSummary(len(counts), sum(counts.values()), tuple(self._unreadable), tuple(self._refused))
 
     def _record(self, path: Path, name: str) -> ExportedPhoto:
         features, prediction = self._model.predict(path)

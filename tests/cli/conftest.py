@@ -1,6 +1,7 @@
 """A small rendered collection and a model trained on it through the command line."""
 
 import os
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tagsight.cli.app import make_app
+from tagsight.cli.console import print_warnings
 from tagsight.demo import render_collection
 
 
@@ -19,8 +21,10 @@ class Trained(NamedTuple):
 
 
 def call(*arguments: object) -> Result:
-    """Run a command in this process."""
-    return CliRunner().invoke(make_app(), [str(argument) for argument in arguments])
+    """Run a command in this process; warnings are printed as by the command line."""
+    with warnings.catch_warnings():
+        print_warnings()
+        return CliRunner().invoke(make_app(), [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="session")

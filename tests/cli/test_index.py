@@ -229,7 +229,10 @@ def test_linked_photos_are_indexed_and_those_that_lead_outside_announced(
     facts = json.loads(result.stdout)
     assert (facts["photos"], facts["left_out"]) == (len(others) + 4, 0)
     (said,) = (line for line in result.stderr.splitlines() if "links" in line)
-    assert said == f"tagsight: photos that are links and lead outside {str(photos)!r}: 2; they are indexed and served"
+    assert (
+        said
+        == f"tagsight: warning: photos that are links and lead outside {str(photos)!r}: 2; they are indexed and served"
+    )
 
 
 def test_a_photo_that_breaks_leaves_the_index(trained: Trained, photos: Path, tmp_path: Path) -> None:

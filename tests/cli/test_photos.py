@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tagsight.cli.chosen_photos import ChosenPhoto, name_outputs
+from tagsight.cli.segment import name_outputs
+from tagsight.data.listing import ChosenPhoto
 
 CASES = {
     "named one by one": (["a/x.jpg", "a/y.jpg"], ["x", "y"]),

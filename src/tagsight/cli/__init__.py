@@ -1,1 +1,1 @@
-"""Commands: one a file, each a docstring, a call and a print."""
+"""The command line: one module per command, each with a call of the Python API and a print."""

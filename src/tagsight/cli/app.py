@@ -1,4 +1,4 @@
-"""The commands of `tagsight`, each in a module of its own."""
+"""The commands of `tagsight`; each is the function `run` of a module of its own."""
 
 from importlib import import_module
 from importlib.metadata import version
@@ -23,9 +23,9 @@ COMMANDS = (
 
 
 def make_app(commands: tuple[str, ...] = COMMANDS) -> typer.Typer:
-    """The command line with some of its commands; each brings in what it needs, which takes time."""
+    """The command line with some of its commands; importing the module of a command takes time."""
     app = typer.Typer(
-        help="Learn nouns and adjectives from photos with tags alone; then name, describe, outline and find.",
+        help="Learn nouns and adjectives from photos with tags alone; then name, describe, outline and find objects.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -38,7 +38,7 @@ def make_app(commands: tuple[str, ...] = COMMANDS) -> typer.Typer:
 
 
 def choose_commands(arguments: list[str]) -> tuple[str, ...]:
-    """The commands to load: the one that is asked for, else all, since the help lists them."""
+    """The commands to load: the one that is given, otherwise all, since the help lists them."""
     if arguments[:1] == ["--version"]:
         return ()
     return tuple(arguments[:1]) if arguments and arguments[0] in COMMANDS else COMMANDS

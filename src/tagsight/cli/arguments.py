@@ -5,24 +5,44 @@ from typing import Annotated
 
 import typer
 
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file made by 'tagsight train'.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that 'tagsight train' wrote.")]
+Images = Annotated[list[Path], typer.Argument(metavar="IMAGE...", help="Photos, or folders of photos.")]
+IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder that 'tagsight index' wrote.")]
+CollectionFolder = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of tagged photos.")]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Page = Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="HTML page to write.")]
+Threshold = Annotated[float, typer.Option(min=0.0, max=1.0, help="Leave out what is less probable.")]
+MaskThreshold = Annotated[
+    float, typer.Option(min=0.0, max=1.0, help="Label a region as background if its object is less probable.")
+]
 Backbone = Annotated[
     Path | None,
-    typer.Option(metavar="ONNX", help="Path of the model's ONNX network, if the file was moved since the training."),
+    typer.Option(
+        metavar="ONNX",
+        help="Path of the model's ONNX network. Give it if the file was moved.",
+        show_default="the path at training time",
+    ),
 ]
-Images = Annotated[list[Path], typer.Argument(metavar="IMAGE...", help="Photos, or folders of photos.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Threshold = Annotated[float, typer.Option(min=0.0, max=1.0, help="Leave out what is less probable.")]
 
-Engine = Annotated[str, typer.Option(help="Where the work is done: local, on this machine, or ray, on a cluster.")]
-Address = Annotated[str | None, typer.Option(help="Ray cluster to join; else one is started on this machine.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Processes or actors; one a core if not given.")]
+Engine = Annotated[str, typer.Option(help="Where to compute: 'local' on this machine, 'ray' on a Ray cluster.")]
+Address = Annotated[
+    str | None,
+    typer.Option(help="Address of the Ray cluster to join.", show_default="a cluster started on this machine"),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Number of worker processes or actors.", show_default="one per processor"),
+]
 
-IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder made by 'tagsight index'.")]
-
-CollectionFolder = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of tagged photos.")]
-Format = Annotated[str | None, typer.Option(help="Layout of the collection, where it cannot be told.")]
-Split = Annotated[str | None, typer.Option(help="Split of a dataset that has several.")]
-SynonymFile = Annotated[Path | None, typer.Option(help="Mapping of tags: CSV from,to[,kind] or JSON.")]
-WordFile = Annotated[Path | None, typer.Option(help="Nouns and adjectives, where tags do not tell them apart.")]
-PhotoFolder = Annotated[Path | None, typer.Option(help="Folder of the photos, where it is not in its usual place.")]
+Format = Annotated[str | None, typer.Option(help="Format of the collection.", show_default="detected from its files")]
+Split = Annotated[str | None, typer.Option(help="Split to read, if the dataset has several.")]
+SynonymFile = Annotated[
+    Path | None, typer.Option(help="File that maps tags to tags: CSV with the columns from,to[,kind], or JSON.")
+]
+WordFile = Annotated[
+    Path | None, typer.Option(help="List of nouns and adjectives, for formats that do not tell them apart.")
+]
+PhotoFolder = Annotated[
+    Path | None, typer.Option(help="Folder of the photos.", show_default="the usual place of the format")
+]

@@ -1,4 +1,4 @@
-"""What commands say: data on standard output, everything else on standard error."""
+"""The output of commands: data on standard output, everything else on standard error."""
 
 import io
 import json
@@ -6,39 +6,51 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tagsight.data.collection import Problem
-from tagsight.errors import TagsightWarning
+from tagsight.errors import LeftOutWarning, TagsightWarning
 from tagsight.runtime.messages import discard_output, print_message
+
+if TYPE_CHECKING:
+    from tagsight.data.collection import Problem
+    from tagsight.predict.annotate import FoundObject
 
 
 def print_warnings() -> None:
-    """Print warnings of tagsight as one sentence; those of other libraries as Python does."""
-    usual = warnings.showwarning
+    """Print every warning of tagsight as one sentence; warnings of other libraries are printed as Python does."""
+    default = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, TagsightWarning):
+        if issubclass(category, LeftOutWarning):
+            print_message(str(message))
+        elif issubclass(category, TagsightWarning):
             print_message(f"warning: {message}")
         else:
-            usual(message, category, *place, **more)
+            default(message, category, *place, **more)
 
     warnings.showwarning = show
+    warnings.simplefilter("always", TagsightWarning)
 
 
-def list_problems(problems: Iterable[Problem]) -> None:
-    """What was left out and why, one line each; file names are escaped."""
+def list_problems(problems: Iterable["Problem"]) -> None:
+    """Print what was left out and why, one line each."""
     for problem in problems:
         print_message(f"left out {str(problem.path)!r}: {problem.reason}")
 
 
 def show_text(text: str) -> str:
-    """A name from outside, quoted and escaped where it would do something to a terminal."""
+    """A name from outside; quoted and escaped if it has characters that could act on a terminal."""
     return text if text.isprintable() else repr(text)
 
 
+def format_object(found: "FoundObject") -> str:
+    """A line such as `horse 0.93: furry 0.88, brown 0.71`."""
+    attributes = ", ".join(f"{show_text(one.name)} {one.score:.2f}" for one in found.attributes)
+    return f"{show_text(found.name)} {found.score:.2f}" + (f": {attributes}" if attributes else "")
+
+
 def print_json(value: Any) -> None:
-    """One line of JSON; in ASCII where a character is not printable or standard output cannot encode it."""
+    """Print one line of JSON; in ASCII where a character is not printable or standard output cannot encode it."""
     text = json.dumps(value, ensure_ascii=False)
     print(text if text.isprintable() and _can_print(text) else json.dumps(value))
 
@@ -52,9 +64,9 @@ def _can_print(text: str) -> bool:
 
 
 class _Output(io.FileIO):
-    """Standard output that ends the process where it cannot be written to.
+    """Standard output that ends the process if it cannot be written to.
 
-    The exit code is 0 if its reader has left, as after `| head`, and 1 on any other error, such as a full disk.
+    The exit code is 0 if its reader has ended, as after `| head`, and 1 on any other error, such as a full disk.
     """
 
     def write(self, data: Any, /) -> int | None:
@@ -71,9 +83,10 @@ class _Output(io.FileIO):
 
 
 def prepare_output() -> None:
-    """Let standard output take text of any kind, and end the process quietly when its reader has left.
+    """Let standard output accept any text, and end the process without a message when its reader has ended.
 
-    What its encoding lacks is printed as a backslash escape. Streams that the shell has closed (``2>&-``) lead nowhere.
+    Characters that its encoding lacks are printed as backslash escapes. Output to streams that the shell has closed
+    (`2>&-`) is discarded.
     """
     streams: dict[str, Any] = {"stdout": sys.stdout, "stderr": sys.stderr}
     for name, stream in streams.items():
@@ -91,7 +104,7 @@ def prepare_output() -> None:
 
 
 def flush_output() -> None:
-    """Write what standard output still holds; a reader that has left changes nothing any more."""
+    """Write what standard output has buffered; a reader that has ended does not change the exit code."""
     try:
         sys.stdout.flush()
     except SystemExit as end:

@@ -5,43 +5,38 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.annotate import say
+from tagsight.api import load
 from tagsight.cli.arguments import AsJson, Backbone, ModelFile, Threshold
-from tagsight.cli.chosen_photos import PhotoPredictor
-from tagsight.cli.console import print_json
+from tagsight.cli.console import format_object, print_json
 from tagsight.errors import InputError
-from tagsight.predict.annotate import Box, describe_object
-from tagsight.predict.model_file import load_model
+from tagsight.predict.annotate import Box
 
 
 def run(
     model: ModelFile,
     image: Annotated[Path, typer.Argument(metavar="IMAGE", help="A photo.")],
-    object: Annotated[str, typer.Option("--object", help="Which object to describe.")],
-    box: Annotated[str | None, typer.Option(metavar="X0,Y0,X1,Y1", help="Where to look for it.")] = None,
-    attributes: Annotated[int, typer.Option(min=0, help="Attributes, at most.")] = 5,
+    object: Annotated[str, typer.Option("--object", help="Name of the object to describe.")],
+    box: Annotated[
+        str | None,
+        typer.Option(metavar="X0,Y0,X1,Y1", help="Part of the photo to search.", show_default="the whole photo"),
+    ] = None,
+    attributes: Annotated[int, typer.Option(min=0, help="Maximum number of attributes.")] = 5,
     threshold: Threshold = 0.0,
     backbone: Backbone = None,
     json: AsJson = False,
 ) -> None:
     """Describe one object of a photo by its attributes."""
-    trained = load_model(model, backbone=backbone)
-    place = None if box is None else parse_box(box)
-    viewer = PhotoPredictor(trained)
-    for path, photo, posterior in viewer.predict([image]):
-        found = describe_object(
-            trained, photo, posterior, object, box=place, n_attributes=attributes, threshold=threshold
-        )
-        if json:
-            print_json({"image": str(path), "objects": [found.to_json()]})
-        else:
-            print(say(found))
-    if viewer.n_failed:
-        raise typer.Exit(1)
+    part = None if box is None else parse_box(box)
+    loaded = load(model, backbone=backbone)
+    found = loaded.describe(image, object, box=part, attributes=attributes, threshold=threshold)
+    if json:
+        print_json({"image": str(image), "objects": [found.to_json()]})
+    else:
+        print(format_object(found))
 
 
 def parse_box(text: str) -> Box:
-    """Four whole numbers."""
+    """The four numbers of a box."""
     try:
         x0, y0, x1, y1 = (int(part) for part in text.split(","))
     except ValueError as problem:

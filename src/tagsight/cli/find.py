@@ -6,28 +6,28 @@ from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import AsJson, Backbone, IndexFolder, Threshold
+from tagsight.cli.arguments import AsJson, Backbone, IndexFolder, Page, Threshold
 from tagsight.cli.console import print_json, show_text
 from tagsight.errors import InputError
 from tagsight.index import Hit, open_index
 from tagsight.storage.files import write_atomically
 from tagsight.storage.outputs import check_output_file, is_page
 
-QUERY = 'Nouns and adjectives, as "furry brown horse, shiny car -person".'
-LIKE = "Photos like this one, or with a region like the one at pixel x,y of it."
+QUERY = 'Nouns and adjectives, such as "furry brown horse, shiny car -person".'
+LIKE = "Find photos similar to this one, or with a region similar to the region at pixel x,y of it."
 
 
 def run(
     index: IndexFolder,
     query: Annotated[str | None, typer.Argument(help=QUERY)] = None,
     like: Annotated[str | None, typer.Option(metavar="PHOTO[:x,y]", help=LIKE)] = None,
-    top: Annotated[int, typer.Option(min=1, help="Photos, at most.")] = 20,
+    top: Annotated[int, typer.Option(min=1, help="Maximum number of photos.")] = 20,
     threshold: Threshold = 0.0,
     backbone: Backbone = None,
     json: AsJson = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="HTML page.")] = None,
+    output: Page = None,
 ) -> None:
-    """Find photos by words, or by a photo like them; the best first, with the region and its score."""
+    """Find photos by words or by a similar photo; the best come first, with the region and its score."""
     if (query is None) == (like is None):
         raise InputError("give either a query or --like PHOTO, and not both")
     if output is not None:
@@ -35,32 +35,30 @@ def run(
     opened = open_index(index, backbone=backbone)
     if query is not None:
         hits = opened.find(query, top=top, threshold=threshold)
-        heading = query
     else:
-        photo, at = read_place(str(like))
-        hits = [hit for hit in opened.like_file(photo, at, top=top) if hit.score >= threshold]
-        heading = f"like {like}"
+        photo, pixel = parse_place(str(like))
+        hits = [hit for hit in opened.like_file(photo, pixel, top=top) if hit.score >= threshold]
     if output is not None:
         from tagsight.index.hits_page import render_hits
 
-        write_atomically(output, render_hits(opened, heading, hits).encode())
+        write_atomically(output, render_hits(opened, query or f"like {like}", hits).encode())
     if json:
         for hit in hits:
             print_json(hit.to_json())
     elif output is None:
         for hit in hits:
-            print(say(hit))
+            print(format_hit(hit))
 
 
-def read_place(text: str) -> tuple[Path, tuple[int, int] | None]:
-    """photo.jpg:120,80 as the path and the pixel."""
+def parse_place(text: str) -> tuple[Path, tuple[int, int] | None]:
+    """The path and the pixel of text such as `photo.jpg:120,80`; without a pixel, the path and None."""
     match = re.fullmatch(r"(.+):(\d{1,9}),(\d{1,9})", text, re.DOTALL)
     return (Path(match[1]), (int(match[2]), int(match[3]))) if match else (Path(text), None)
 
 
-def say(hit: Hit) -> str:
-    """0.912 horses/7.jpg: furry horse 0.912 at 10,20,110,90."""
-    things = "; ".join(
+def format_hit(hit: Hit) -> str:
+    """A line such as `0.912 horses/7.jpg: furry horse 0.912 at 10,20,110,90`."""
+    matches = "; ".join(
         f"{' '.join(match.factors)} {match.score:.3f} at {','.join(map(str, match.box))}" for match in hit.matches
     )
-    return f"{hit.score:.3f} {show_text(hit.path)}" + (f": {show_text(things)}" if things else "")
+    return f"{hit.score:.3f} {show_text(hit.path)}" + (f": {show_text(matches)}" if matches else "")

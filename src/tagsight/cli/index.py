@@ -5,14 +5,9 @@ from typing import Annotated
 
 import typer
 
+from tagsight.api import load
 from tagsight.cli.arguments import Address, AsJson, Backbone, Engine, Format, ModelFile, PhotoFolder, Split, Workers
-from tagsight.cli.console import list_problems, print_json, show_text
-from tagsight.engine.devices import check_engine, open_engine
-from tagsight.index import build_index, list_source
-from tagsight.index.sources import count_outside_links
-from tagsight.predict.model_file import load_model
-from tagsight.runtime.messages import print_message
-from tagsight.runtime.progress import show_progress
+from tagsight.cli.console import print_json, show_text
 
 
 def run(
@@ -28,29 +23,21 @@ def run(
     backbone: Backbone = None,
     json: AsJson = False,
 ) -> None:
-    """Annotate every photo once, so that 'tagsight find' answers at once; later runs look at what changed."""
-    source = list_source(collection, format=format, split=split, images=images)
-    check_engine(engine, "cpu")
-    trained = load_model(model, backbone=backbone)
-    with open_engine(engine, address) as map_fn, show_progress() as report:
-        built = build_index(trained, source, output, n_workers=workers, map_fn=map_fn, report=report)
-    for repair in built.repairs:
-        print_message(repair)
-    list_problems(built.problems)
-    if linked := count_outside_links(source):
-        print_message(
-            f"photos that are links and lead outside {str(source.root)!r}: {linked}; they are indexed and served"
-        )
-    facts = {
-        "index": str(output),
-        "photos": built.n_photos,
-        "added": built.added,
-        "changed": built.changed,
-        "removed": built.removed,
-        "left_out": len(built.problems),
-    }
+    """Annotate every photo once for 'tagsight find'; later runs annotate only new and changed photos."""
+    built = load(model, backbone=backbone).update_index(
+        collection,
+        output,
+        format=format,
+        split=split,
+        images=images,
+        engine=engine,
+        address=address,
+        n_workers=workers,
+    )
+    left_out = len(built.problems)
     if json:
-        print_json(facts)
+        counts = {"added": built.added, "changed": built.changed, "removed": built.removed, "left_out": left_out}
+        print_json({"index": str(output), "photos": built.n_photos, **counts})
         return
-    changes = f"{built.added} added, {built.changed} changed, {built.removed} removed, {len(built.problems)} left out"
+    changes = f"{built.added} added, {built.changed} changed, {built.removed} removed, {left_out} left out"
     print(f"{show_text(str(output))}: {built.n_photos} photos ({changes})")

@@ -8,7 +8,7 @@ from tagsight.cli.console import list_problems, print_json, show_text
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
 from tagsight.data.readers import open_collection
-from tagsight.data.summary import TagCount, summarise
+from tagsight.data.summary import Summary, TagCount, summarise
 from tagsight.errors import UnreadablePhotoError
 from tagsight.runtime.interrupts import check_stop
 from tagsight.runtime.progress import Report, show_progress
@@ -23,30 +23,35 @@ def run(
     images: PhotoFolder = None,
     json: AsJson = False,
 ) -> None:
-    """Count a collection's photos and tags, and list what cannot be used."""
+    """Count a collection's photos and tags, and list the photos that cannot be used."""
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
     with show_progress() as report:
         unreadable = find_unreadable(opened, report)
     summary = summarise(opened._replace(problems=opened.problems + tuple(unreadable)))
     if json:
         print_json(summary.to_json())
-        return
+    else:
+        print_summary(summary)
+
+
+def print_summary(summary: Summary) -> None:
+    """Print the counts, and list the problems on standard error."""
     print(f"{show_text(summary.name)}: {summary.photos} photos, {len(summary.problems)} problems")
     for kind, counts in (("objects", summary.objects), ("attributes", summary.attributes)):
-        print(f"{len(counts)} {kind}: {', '.join(say(count) for count in counts)}")
-    print(f"{summary.objects_per_photo:.1f} objects and {summary.attributes_per_photo:.1f} attributes a photo")
+        print(f"{len(counts)} {kind}: {', '.join(format_count(count) for count in counts)}")
+    print(f"{summary.objects_per_photo:.1f} objects and {summary.attributes_per_photo:.1f} attributes per photo")
     print(f"rare (on fewer than {summary.rare_below} photos): {', '.join(map(show_text, summary.rare)) or 'none'}")
     print(f"{len(summary.untagged)} photos without tags, {len(summary.unlisted)} on disk but not listed")
     list_problems(summary.problems)
 
 
-def say(count: TagCount) -> str:
-    """horse 12."""
+def format_count(count: TagCount) -> str:
+    """A tag and its number of photos, such as `horse 12`."""
     return f"{show_text(count.name)} {count.photos}"
 
 
 def find_unreadable(collection: Collection, report: Report) -> list[Problem]:
-    """Photos that are listed and there, but cannot be decoded (decoding lets go of Python's lock)."""
+    """Photos that are listed and exist, but cannot be decoded; threads decode, since decoders release the GIL."""
     problems: list[Problem] = []
     with ThreadPoolExecutor() as pool:
         try:

@@ -5,44 +5,44 @@ Signals are handled before anything else is imported: a library that is being im
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from tagsight.errors import StoppedError, TagsightError
 from tagsight.runtime.interrupts import STOP, ignore_signals, install_handlers
+from tagsight.runtime.messages import print_message
 
-ADVICE = {  # how to go on with a command that was stopped
-    "train": "the same command with --resume goes on from here",
+ADVICE = {  # how to continue a command that was stopped
+    "train": "the same command with --resume continues from here",
     "annotate": "the photos printed are done; run the command again for the others",
     "segment": "the masks written are complete; run the same command again for the others",
     "export": "no file is half-written; run the same command again for the whole export",
-    "index": "the same command goes on from here",
+    "index": "the same command continues from here",
     "serve": "run the same command to serve again",
-    "demo": "run the same command to begin again; photos that are described are not described again",
+    "demo": "run the same command to start again; features that were extracted are not extracted again",
 }
 
 
 def main() -> None:
     """Run the command line; the process ends after it."""
     arguments = sys.argv[1:]
-
-    def run() -> None:
+    with exit_with_code(ADVICE.get("".join(arguments[:1]), "run the same command again")):
         from tagsight.cli.app import choose_commands, make_app
 
         make_app(choose_commands(arguments))()
 
-    run_command(run, ADVICE.get("".join(arguments[:1]), "run the same command again"))
 
-
-def run_command(run: Callable[[], None], advice: str) -> None:
-    """Call `run`; turn its errors into one sentence and an exit code. `advice` says how to continue after a signal."""
+@contextmanager
+def exit_with_code(advice: str) -> Generator[None]:
+    """Turn errors of the block into one sentence and an exit code; `advice` says how to continue after a signal."""
     install_handlers(advice)
     from tagsight.cli.console import flush_output, prepare_output, print_warnings
 
     prepare_output()
     print_warnings()
     try:
-        run()
+        yield
     except StoppedError as error:
         _end_stopped(error)
     except TagsightError as error:
@@ -55,17 +55,13 @@ def run_command(run: Callable[[], None], advice: str) -> None:
 
 
 def _end_stopped(error: StoppedError) -> NoReturn:
-    from tagsight.runtime.messages import print_message
-
     ignore_signals()  # one sentence is enough
     print_message(str(error))
     sys.exit(128 + error.signal)
 
 
 def _fail(reason: str) -> NoReturn:
-    """End with the reason; with the signal's sentence where one came, since it may be the cause of the failure."""
-    from tagsight.runtime.messages import print_message
-
+    """End with the reason, or with the signal's sentence if a signal came, since it may have caused the failure."""
     if STOP.asked is not None:
         _end_stopped(StoppedError(STOP.asked, STOP.advice))
     print_message(reason)

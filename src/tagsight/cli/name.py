@@ -13,10 +13,10 @@ from tagsight.index import name_factor, remove_name
 def run(
     index: IndexFolder,
     factor: Annotated[str, typer.Argument(metavar="FACTOR", help="A discovered factor, such as free-7.")],
-    word: Annotated[str | None, typer.Argument(metavar="WORD", help="What to call it in queries.")] = None,
+    word: Annotated[str | None, typer.Argument(metavar="WORD", help="Name of the factor in queries.")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the factor's name.")] = False,
 ) -> None:
-    """Name a discovered factor, so that it can be searched for; the model stays as it is."""
+    """Name a discovered factor, so that queries can contain it; the model is not changed."""
     if (word is None) != remove:
         raise InputError("give either a WORD for the factor or --remove, and not both")
     if word is None:

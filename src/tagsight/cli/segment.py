@@ -1,19 +1,19 @@
 """tagsight segment."""
 
+import os
+from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import Backbone, Images, ModelFile
-from tagsight.cli.chosen_photos import PhotoPredictor, choose_photos, name_outputs
-from tagsight.cli.console import show_text
-from tagsight.data.photo import read_photo
-from tagsight.errors import InputError
-from tagsight.pictures.overlay import draw_overlay
-from tagsight.pictures.palette import LARGEST, encode_palette
-from tagsight.predict.model_file import load_model
-from tagsight.predict.segment import refine_objects, segment_objects
+from tagsight.api import load
+from tagsight.cli.arguments import Backbone, Images, MaskThreshold, ModelFile
+from tagsight.cli.console import list_problems, show_text
+from tagsight.data.collection import Problem
+from tagsight.data.listing import ChosenPhoto, choose_photos
+from tagsight.errors import UnreadablePhotoError
 from tagsight.storage.outputs import SharedFolder
 
 
@@ -21,9 +21,11 @@ def run(
     model: ModelFile,
     images: Images,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the masks.")],
-    overlay: Annotated[bool, typer.Option(help="Also write NAME.overlay.jpg with a legend.")] = False,
-    threshold: Annotated[float, typer.Option(min=0.0, max=1.0, help="Less probable is background.")] = 0.0,
-    refine: Annotated[bool, typer.Option("--refine", help="Draw edges to those of the photo by a dense CRF.")] = False,
+    overlay: Annotated[bool, typer.Option(help="Also write NAME.overlay.jpg, the photo with outlines.")] = False,
+    threshold: MaskThreshold = 0.0,
+    refine: Annotated[
+        bool, typer.Option("--refine", help="Move outlines to the edges of the photo with a dense CRF.")
+    ] = False,
     backbone: Backbone = None,
 ) -> None:
     """Outline the objects of photos: DIR/NAME.png, 0 background, 1.. objects in the model's order.
@@ -31,24 +33,54 @@ def run(
     Masks of a folder's photos keep their place under it: DIR/SUBFOLDER/NAME.png. Where two photos would share a name,
     both masks have the photo's full name: DIR/NAME.jpg.png. Masks of an earlier run are replaced, other files never.
     """
-    trained = load_model(model, backbone=backbone)
-    names = trained.vocabulary.objects
-    if len(names) > LARGEST:
-        raise InputError(f"a palette PNG holds {LARGEST} objects and the model has {len(names)}")
-    outputs = name_outputs(choose_photos(images))
-    masks = {photo.path: f"{name.as_posix()}.png" for photo, name in outputs.items()}
-    overlays = {path: f"{mask.removesuffix('.png')}.overlay.jpg" for path, mask in masks.items()} if overlay else {}
-    folder = SharedFolder(output, masks)
+    loaded = load(model, backbone=backbone)
+    chosen = choose_photos(images)
+    list_problems(chosen.problems)
+    masks = {photo: f"{name.as_posix()}.png" for photo, name in name_outputs(chosen.photos).items()}
+    overlays = {photo: f"{mask.removesuffix('.png')}.overlay.jpg" for photo, mask in masks.items() if overlay}
+    folder = SharedFolder(output, (photo.path for photo in masks))
     folder.check([*masks.values(), *overlays.values()])
-    viewer = PhotoPredictor(trained)
-    for path, photo, posterior in viewer.predict_chosen(outputs):
-        if refine:
-            mask = refine_objects(photo, posterior, read_photo(path).pixels, threshold=threshold)
-        else:
-            mask = segment_objects(photo, posterior, threshold=threshold)
-        place = folder.write(masks[path], encode_palette(mask))
+    failed = False
+    for photo, mask in masks.items():
+        try:
+            outline = loaded.segment(photo.path, threshold=threshold, refine=refine)
+        except UnreadablePhotoError as error:
+            list_problems([Problem(photo.path, error.reason)])
+            failed |= photo.folder is None
+            continue
+        written = folder.write(mask, outline.encode_mask())
         if overlay:
-            folder.write(overlays[path], draw_overlay(path, mask, names))
-        print(show_text(str(place)))
-    if viewer.n_failed:
+            folder.write(overlays[photo], outline.encode_overlay())
+        print(show_text(str(written)))
+    if failed:
         raise typer.Exit(1)
+
+
+def name_outputs(photos: Iterable[ChosenPhoto]) -> dict[ChosenPhoto, Path]:
+    """The name of each photo's output without suffix, relative to the folder of the outputs.
+
+    A photo of a given folder keeps its place under that folder (`sub/x`); a photo given by its path keeps its own name
+    (`x`). Photos that would share a name keep their suffix (`x.jpg`). If they still share it, each is named by its path
+    from the deepest folder that holds all photos (`a/x.jpg`). A photo that was given more than once has one output.
+    Names that differ in case only count as equal, since some disks do not distinguish them.
+    """
+    unique: dict[str, ChosenPhoto] = {}
+    for photo in photos:
+        unique.setdefault(os.path.abspath(photo.path), photo)
+    root = os.path.commonpath(map(os.path.dirname, unique)) if unique else ""
+    forms = {photo: _list_forms(photo, root) for photo in unique.values()}
+    names = {photo: options.pop(0) for photo, options in forms.items()}
+    while True:
+        sharing: dict[str, list[ChosenPhoto]] = defaultdict(list)
+        for photo, name in names.items():
+            sharing[str(name).casefold()].append(photo)
+        renamed = [photo for same in sharing.values() if len(same) > 1 for photo in same if forms[photo]]
+        if not renamed:
+            return names
+        names |= {photo: forms[photo].pop(0) for photo in renamed}
+
+
+def _list_forms(photo: ChosenPhoto, root: str) -> list[Path]:
+    """The names that a photo's output may have, in the order of preference."""
+    place = Path(photo.path.name) if photo.folder is None else photo.path.relative_to(photo.folder)
+    return [place.with_suffix(""), place, Path(os.path.relpath(photo.path, root))]

@@ -1,28 +1,28 @@
 """tagsight serve."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tagsight.cli.arguments import Backbone
+from tagsight.cli.arguments import Backbone, IndexFolder
 from tagsight.index import open_index
 from tagsight.runtime.messages import print_message
 from tagsight.web.server import check_token, format_host, serve
 
 
 def run(
-    index: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder made by 'tagsight index'.")],
+    index: IndexFolder,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any but this machine's needs a token.")
+        str, typer.Option(help="Address to listen on. An address other than this machine's needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     token: Annotated[
-        str | None, typer.Option(envvar="TAGSIGHT_TOKEN", help="Ask visitors for this; 12 characters or more.")
+        str | None,
+        typer.Option(envvar="TAGSIGHT_TOKEN", help="Password of the page, 12 characters or more.", show_default="none"),
     ] = None,
     backbone: Backbone = None,
 ) -> None:
-    """Search, look at and annotate photos in the browser."""
+    """Search and annotate photos in the browser."""
     check_token(host, token)
     opened = open_index(index, backbone=backbone)
     address = f"http://{format_host(host)}:{port}/{'?token=...' if token else ''} (Ctrl-C ends it)"
