@@ -19,7 +19,7 @@ from tagsight.runtime.interrupts import check_stop
 from tagsight.training.fit import fit_photos
 from tagsight.training.options import TrainOptions
 from tagsight.types import Array, Floats
-from tagsight_bench.baselines.pooled import weigh_boxes
+from tagsight_bench.baselines.region_vectors import compute_box_shares
 from tagsight_bench.evaluation.method import MethodPrediction
 
 BATCH = 64  # photos looked at together
@@ -66,7 +66,7 @@ class StackedIBPMethod:
 
     def describe_boxes(self, photo: PhotoFeatures, boxes: Array) -> Floats:
         """(B, K_a): what the reader or the objects say of a box; else the mean of its regions."""
-        shares, predictor = weigh_boxes(photo, boxes), self._predictor
+        shares, predictor = compute_box_shares(photo, boxes), self._predictor
         if classifiers := predictor.parts.classifiers:
             X = embed(photo.features, predictor.embedding)
             scores = score_regions(Regions([photo], predictor.embedding.views, X), classifiers)

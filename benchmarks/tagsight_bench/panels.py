@@ -73,7 +73,7 @@ def _outline(trial: Trial, picture: Picture, photos: list[int], seed: int) -> li
     entry = find_entry(picture.method)
     method = make_method(picture.method, entry, trial.learn).fit(trial.learn.photos, trial.learn.tags, seed=seed)
     chosen = [trial.judge.photos[photo] for photo in photos]
-    return [paint_labels(photo, seen.outline) for photo, seen in zip(chosen, method.predict(chosen), strict=True)]
+    return [paint_labels(photo, seen.labels) for photo, seen in zip(chosen, method.predict(chosen), strict=True)]
 
 
 def _fit_width(pixels: Array) -> int:

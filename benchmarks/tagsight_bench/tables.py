@@ -20,12 +20,10 @@ from tagsight.demo.mask_measures import (
 from tagsight.predict.region_labels import add_background
 from tagsight.predict.segment import refine_probabilities
 from tagsight.types import Array, Ints
-from tagsight_bench.evaluation.free_annotation import score_free_annotation
-from tagsight_bench.evaluation.given_location import score_given_location
-from tagsight_bench.evaluation.given_name import score_given_name
+from tagsight_bench.evaluation.annotation import score_free_annotation, score_given_location, score_given_name
 from tagsight_bench.evaluation.method import GuidedMethod, Method, MethodPrediction, Tags, TransductiveMethod
 from tagsight_bench.evaluation.queries import score_queries
-from tagsight_bench.evaluation.segmentation import confuse_labels, keep_tagged, leave_no_background
+from tagsight_bench.evaluation.segmentation import count_label_confusion, label_without_background, restrict_objects
 from tagsight_bench.predicted_tags import predict_objects
 from tagsight_bench.query_lists import QueryLists
 from tagsight_bench.trial import Trial
@@ -92,7 +90,7 @@ def score_retrieval(candidate: Candidate) -> Figures:
 
 def score_outlines(candidate: Candidate) -> Figures:
     """Outlines as they are painted."""
-    return _measure_masks(candidate.trial, [prediction.outline for prediction in candidate.seen])
+    return _measure_masks(candidate.trial, [prediction.labels for prediction in candidate.seen])
 
 
 def score_refined(candidate: Candidate) -> Figures:
@@ -111,7 +109,7 @@ def score_refined(candidate: Candidate) -> Figures:
 
 def score_inductive(candidate: Candidate) -> Figures:
     """A class for every region, each photo by itself."""
-    return _measure_masks(candidate.trial, [leave_no_background(prediction) for prediction in candidate.seen])
+    return _measure_masks(candidate.trial, [label_without_background(prediction) for prediction in candidate.seen])
 
 
 def score_transductive(candidate: Candidate) -> Figures | None:
@@ -119,7 +117,7 @@ def score_transductive(candidate: Candidate) -> Figures | None:
     if not isinstance(candidate.method, TransductiveMethod):
         return None
     seen = candidate.method.predict_transductive(candidate.trial.judge.photos)
-    return _measure_masks(candidate.trial, [leave_no_background(prediction) for prediction in seen])
+    return _measure_masks(candidate.trial, [label_without_background(prediction) for prediction in seen])
 
 
 def score_predict(candidate: Candidate) -> Figures:
@@ -130,7 +128,7 @@ def score_predict(candidate: Candidate) -> Figures:
     trial = candidate.trial
     allowed = predict_objects(trial.learn, trial.judge.photos, seed=candidate.seed)
     seen = predict_within(candidate, allowed)
-    return _measure_masks(trial, [leave_no_background(prediction) for prediction in seen])
+    return _measure_masks(trial, [label_without_background(prediction) for prediction in seen])
 
 
 def predict_within(candidate: Candidate, allowed: Array) -> list[MethodPrediction]:
@@ -138,12 +136,12 @@ def predict_within(candidate: Candidate, allowed: Array) -> list[MethodPredictio
     if isinstance(candidate.method, GuidedMethod):
         everything = candidate.trial.judge.tags.attributes * 0 + 1
         return candidate.method.predict_within(candidate.trial.judge.photos, Tags(allowed, everything))
-    return [keep_tagged(prediction, row) for prediction, row in zip(candidate.seen, allowed, strict=True)]
+    return [restrict_objects(prediction, row) for prediction, row in zip(candidate.seen, allowed, strict=True)]
 
 
 def _measure_masks(trial: Trial, labels: list[Ints]) -> Figures:
     n_classes = len(trial.vocabulary.objects) + 1
-    return _measure_confusion(trial, confuse_labels(trial.judge.photos, labels, trial.judge.masks, n_classes))
+    return _measure_confusion(trial, count_label_confusion(trial.judge.photos, labels, trial.judge.masks, n_classes))
 
 
 def _measure_confusion(trial: Trial, confusion: Ints) -> Figures:

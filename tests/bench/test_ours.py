@@ -13,7 +13,7 @@ from tagsight.predict.predictor import predict_photos
 from tagsight_bench.evaluation.method import GuidedMethod, TransductiveMethod
 from tagsight_bench.methods import ABLATIONS
 from tagsight_bench.ours import StackedIBPMethod
-from tests.baselines.planted import Verdict, World, draw_world, judge, score_location
+from tests.baselines.planted import Scores, World, draw_world, score_location, score_method
 
 
 @pytest.fixture(scope="module")
@@ -39,19 +39,19 @@ def method(request: pytest.FixtureRequest) -> StackedIBPMethod:
 
 
 def test_objects_are_outlined_and_attributes_bound(whole: StackedIBPMethod, worlds: tuple[World, World]) -> None:
-    verdict = judge(whole, worlds[1])
-    least = Verdict(outline=0.9, location=0.98, binding=0.85, photo=0.98, boxes=0.85)
+    verdict = score_method(whole, worlds[1])
+    least = Scores(segmentation=0.9, location=0.98, binding=0.85, photo=0.98, boxes=0.85)
     assert all(got >= wanted for got, wanted in zip(verdict, least, strict=True)), verdict
 
 
 def test_photos_are_ranked_as_find_ranks_them(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
     photos = worlds[1].photos[:5]
     for seen, posterior in zip(method.predict(photos), predict_photos(method._predictor, photos), strict=True):
-        assert_allclose(np.exp(seen.found), posterior.found, rtol=1e-6, atol=1e-12)
+        assert_allclose(np.exp(seen.log_joint), posterior.found, rtol=1e-6, atol=1e-12)
 
 
 def test_the_papers_model_answers_by_its_posterior(pure: StackedIBPMethod, worlds: tuple[World, World]) -> None:
-    verdict = judge(pure, worlds[1])
+    verdict = score_method(pure, worlds[1])
     assert verdict.location >= 0.9, verdict
     assert verdict.photo >= 0.9, verdict
 
@@ -68,7 +68,7 @@ def test_a_photo_shows_nothing_but_what_it_may(method: StackedIBPMethod, worlds:
     _, test = worlds
     assert isinstance(method, GuidedMethod)
     for seen, objects in zip(method.predict_within(test.photos, test.tags), test.tags.objects, strict=True):
-        assert set(seen.outline) <= {0, *(np.flatnonzero(objects) + 1)}
+        assert set(seen.labels) <= {0, *(np.flatnonzero(objects) + 1)}
         assert seen.objects[:, objects == 0].max() < -20
 
 

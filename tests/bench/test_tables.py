@@ -28,7 +28,7 @@ from tagsight_bench.tables import (
 )
 from tagsight_bench.trial import Sample, Trial
 
-from ..evaluation.cases import make_photo, see
+from ..evaluation.cases import make_photo, make_prediction
 
 
 def make_trial() -> Trial:
@@ -55,7 +55,7 @@ class Plain:
         return self
 
     def predict(self, photos: Sequence[PhotoFeatures]) -> list[MethodPrediction]:
-        return [see([[3.0, -1.0], [-2.0, -1.0]], [[], []]) for _ in photos]
+        return [make_prediction([[3.0, -1.0], [-2.0, -1.0]], [[], []]) for _ in photos]
 
     def describe_boxes(self, photo: PhotoFeatures, boxes: Array) -> Floats:
         return np.zeros((len(boxes), 0))

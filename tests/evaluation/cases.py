@@ -1,4 +1,4 @@
-"""Small photos, answers and truths for the protocols."""
+"""Small photos, predictions and ground truths for the protocols."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -7,7 +7,7 @@ import numpy as np
 
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.types import Array, Floats
-from tagsight_bench.evaluation.method import MethodPrediction, Tags, put_background_at_zero
+from tagsight_bench.evaluation.method import MethodPrediction, Tags, add_zero_background
 from tagsight_bench.evaluation.truth import Instances
 
 
@@ -22,15 +22,17 @@ def make_photo(*, size: tuple[int, int] = (40, 20), rows: int = 2, columns: int 
     )
 
 
-def see(objects: Sequence[Sequence[float]], attributes: Sequence[Sequence[float]], **parts: Array) -> MethodPrediction:
-    """An answer whose photo scores are the strongest of the regions, which are painted where they are above 0."""
+def make_prediction(
+    objects: Sequence[Sequence[float]], attributes: Sequence[Sequence[float]], **parts: Array
+) -> MethodPrediction:
+    """A prediction whose photo scores are the maxima over regions, with background at score 0."""
     scores = np.array(objects, float)
-    words = np.array(attributes, float).reshape(len(scores), -1)
-    return MethodPrediction(scores.max(axis=0), scores, words, put_background_at_zero(scores))._replace(**parts)
+    attribute_scores = np.array(attributes, float).reshape(len(scores), -1)
+    return MethodPrediction(scores.max(axis=0), scores, attribute_scores, add_zero_background(scores))._replace(**parts)
 
 
-def there(*instances: tuple[int, tuple[int, int, int, int], Sequence[int]]) -> Instances:
-    """A truth of (object, box, attributes) each."""
+def make_instances(*instances: tuple[int, tuple[int, int, int, int], Sequence[int]]) -> Instances:
+    """Instances from triples (object, box, attributes)."""
     objects, boxes, attributes = zip(*instances, strict=True)
     return Instances(np.array(objects), np.array(boxes), np.array(attributes))
 
@@ -38,29 +40,29 @@ def there(*instances: tuple[int, tuple[int, int, int, int], Sequence[int]]) -> I
 def draw_world(
     seed: int, *, n_photos: int = 30, n_objects: int = 4, n_attributes: int = 6
 ) -> tuple[list[PhotoFeatures], list[MethodPrediction], list[Instances]]:
-    """Photos of eight regions with random answers, rounded so that some tie, and random truth."""
+    """Photos of eight regions with random predictions, rounded so that some tie, and random truth."""
     rng = np.random.default_rng(seed)
-    photos, seen, truth = [], [], []
+    photos, predictions, truth = [], [], []
     for _ in range(n_photos):
         photos.append(make_photo())
         objects = rng.normal(size=(8, n_objects)).round(1)
-        seen.append(
+        predictions.append(
             MethodPrediction(
                 objects.max(axis=0),
                 objects,
                 rng.normal(size=(8, n_attributes)).round(1),
-                put_background_at_zero(objects),
+                add_zero_background(objects),
             )
         )
         n = rng.integers(1, 4)
         corner = np.stack([rng.integers(0, 20, n), rng.integers(0, 10, n)], axis=1)
         boxes = np.hstack([corner, corner + rng.integers(2, 10, (n, 2))])
         truth.append(Instances(rng.integers(0, n_objects, n), boxes, rng.integers(0, 2, (n, n_attributes))))
-    return photos, seen, truth
+    return photos, predictions, truth
 
 
-class Clairvoyant:
-    """A method that says of every box what it was told to."""
+class FixedMethod:
+    """A method with given scores for the boxes of each photo."""
 
     def __init__(self, answers: dict[int, Floats]):
         self._answers = answers  # by identity of the photo

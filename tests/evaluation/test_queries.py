@@ -8,59 +8,59 @@ from sklearn.metrics import average_precision_score
 
 from tagsight_bench.evaluation.queries import (
     Query,
-    answer_truly,
     draw_queries,
+    find_relevant,
     list_answerable,
     score_photos,
     score_queries,
 )
 
-from .cases import draw_world, see, there
+from .cases import draw_world, make_instances, make_prediction
 
 BOX = (0, 0, 10, 10)
 
 
-def test_one_region_must_have_all() -> None:
-    together = see([[2.0], [-9.0]], [[2.0, -9.0], [-9.0, 2.0]])
-    apart = see([[2.0], [-9.0]], [[-9.0, -9.0], [2.0, 2.0]])
+def test_one_region_must_score_high_on_all() -> None:
+    together = make_prediction([[2.0], [-9.0]], [[2.0, -9.0], [-9.0, 2.0]])
+    apart = make_prediction([[2.0], [-9.0]], [[-9.0, -9.0], [2.0, 2.0]])
     score = score_photos([together, apart], [Query(0, (0,))])
     p, q = 1 / (1 + np.exp(-2)), 1 / (1 + np.exp(9))
     assert np.exp(score) == pytest.approx(np.array([[p * p], [p * q]]))
 
 
-def test_what_the_photo_says_counts_in_proportion_to_the_region() -> None:
-    sure = see([[2.0], [-1.0]], [[-3.0], [1.0]])
+def test_the_photo_probability_is_distributed_over_regions() -> None:
+    sure = make_prediction([[2.0], [-1.0]], [[-3.0], [1.0]])
     unsure = sure._replace(photo=np.array([-1.0]))
     score = score_photos([sure, unsure], [Query(0, (0,))])
     p = {x: 1 / (1 + np.exp(-x)) for x in (-3.0, -1.0, 1.0, 2.0)}
-    best = max(p[-3], p[1] * p[-1] / p[2])  # of the clearest region, of the other
+    best = max(p[-3], p[1] * p[-1] / p[2])  # the best region and the other one
     assert np.exp(score) == pytest.approx(np.array([[p[2] * best], [p[-1] * best]]))
 
 
-def test_a_photo_without_the_object_scores_nothing() -> None:
-    barred = see([[-np.inf], [-np.inf]], [[1.0], [2.0]])
-    assert np.isneginf(score_photos([barred], [Query(0, (0,))])).all()
+def test_an_excluded_object_scores_minus_infinity() -> None:
+    excluded = make_prediction([[-np.inf], [-np.inf]], [[1.0], [2.0]])
+    assert np.isneginf(score_photos([excluded], [Query(0, (0,))])).all()
 
 
-def test_one_instance_must_have_all() -> None:
-    split = there((0, BOX, [1, 0]), (0, BOX, [0, 1]), (1, BOX, [1, 1]))
-    one = there((0, BOX, [1, 1]))
+def test_a_photo_is_relevant_if_one_instance_has_all_attributes() -> None:
+    split = make_instances((0, BOX, [1, 0]), (0, BOX, [0, 1]), (1, BOX, [1, 1]))
+    one = make_instances((0, BOX, [1, 1]))
     queries = [Query(0, (0, 1)), Query(1, (0, 1))]
-    assert answer_truly([split, one], queries).tolist() == [[False, True], [True, False]]
+    assert find_relevant([split, one], queries).tolist() == [[False, True], [True, False]]
 
 
-def test_scores_that_underflow_still_rank() -> None:
-    low, lower = see([[-600.0]], [[-600.0]]), see([[-600.0]], [[-601.0]])
+def test_scores_that_would_underflow_are_ranked() -> None:
+    low, lower = make_prediction([[-600.0]], [[-600.0]]), make_prediction([[-600.0]], [[-601.0]])
     score = score_photos([low, lower], [Query(0, (0,))])
     assert score[0, 0] > score[1, 0]
 
 
-def test_queries_are_answerable_different_and_seeded() -> None:
+def test_drawn_queries_are_answerable_distinct_and_seeded() -> None:
     _, _, truth = draw_world(3)
     for n in (1, 2):
         drawn = draw_queries(truth, n, count=12, seed=5)
         assert len(set(drawn)) == 12 == len(drawn)
-        assert answer_truly(truth, drawn).any(axis=0).all()
+        assert find_relevant(truth, drawn).any(axis=0).all()
         assert drawn == draw_queries(truth, n, count=12, seed=5)
         assert drawn != draw_queries(truth, n, count=12, seed=6)
     everything = list_answerable(truth, 1)
@@ -70,12 +70,12 @@ def test_queries_are_answerable_different_and_seeded() -> None:
 def test_every_answerable_query_is_listed_once() -> None:
     _, _, truth = draw_world(4, n_photos=3)
     asked = [Query(o, pair) for o in range(4) for pair in combinations(range(6), 2)]
-    possible = [query for query in asked if answer_truly(truth, [query]).any()]
+    possible = [query for query in asked if find_relevant(truth, [query]).any()]
     assert list_answerable(truth, 2) == possible
 
 
-def test_against_loops() -> None:
-    _, seen, truth = draw_world(6)
+def test_query_scores_match_loops() -> None:
+    _, predictions, truth = draw_world(6)
     queries = draw_queries(truth, 2, count=20, seed=0)
     precisions, interpolated = [], []
     for o, (a, b) in queries:
@@ -84,18 +84,18 @@ def test_against_loops() -> None:
                 np.prod(1 / (1 + np.exp(-np.array([prediction.objects[j, o], *prediction.attributes[j, [a, b]]]))))
                 for j in range(8)
             )
-            for prediction in seen
+            for prediction in predictions
         ]
-        real = [
+        relevant = [
             any(c == o and w[a] and w[b] for c, w in zip(one.objects, one.attributes, strict=True)) for one in truth
         ]
-        precisions.append(average_precision_score(real, score))
-        ranked = [t for _, t in sorted(zip(score, real, strict=True), key=lambda pair: -pair[0])]
-        found = np.cumsum(ranked)
-        points = [(found[k] / (k + 1), found[k] / found[-1]) for k in range(len(ranked))]
-        levels = (np.arange(found[-1]) + 0.5) / found[-1]
+        precisions.append(average_precision_score(relevant, score))
+        ranked = [t for _, t in sorted(zip(score, relevant, strict=True), key=lambda pair: -pair[0])]
+        hits = np.cumsum(ranked)
+        points = [(hits[k] / (k + 1), hits[k] / hits[-1]) for k in range(len(ranked))]
+        levels = (np.arange(hits[-1]) + 0.5) / hits[-1]
         interpolated.append(np.mean([max(p for p, r in points if r >= level) for level in levels]))
-    scores = score_queries(seen, truth, queries)
+    scores = score_queries(predictions, truth, queries)
     assert scores.mean_average_precision == pytest.approx(np.mean(precisions))
     assert scores.mean_average_recall == pytest.approx(np.mean(interpolated), abs=0.01)  # ties
     assert scores.precision.shape == (101,)

@@ -21,20 +21,20 @@ SCORE = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
 TRUTH = np.array([1, 0, 1, 0, 1])  # precision 1, 1/2, 2/3, 1/2, 3/5 at recall 1/3, 1/3, 2/3, 2/3, 1
 
 
-def test_by_hand() -> None:
+def test_measures_by_hand() -> None:
     assert average_precision(SCORE, TRUTH) == pytest.approx((1 + 2 / 3 + 3 / 5) / 3)
     # Recall 1 up to precision 3/5, 2/3 up to 2/3, 1/3 up to 1.
     assert average_recall(SCORE, TRUTH) == pytest.approx(3 / 5 + (2 / 3 - 3 / 5) * 2 / 3 + (1 - 2 / 3) / 3)
     assert area_under_roc(SCORE, TRUTH) == pytest.approx(3 / 6)
 
 
-def test_interpolation_can_only_raise_the_area() -> None:
+def test_average_recall_equals_interpolated_precision_where_precision_rises() -> None:
     late = np.array([0, 0, 1, 1, 1])  # precision rises all the way: 1/3, 2/4, 3/5
     assert average_precision(SCORE, late) == pytest.approx((1 / 3 + 1 / 2 + 3 / 5) / 3)
     assert average_recall(SCORE, late) == pytest.approx(3 / 5)
 
 
-def test_ties_are_found_together() -> None:
+def test_ties_are_retrieved_together() -> None:
     score = np.array([0.9, 0.5, 0.5, 0.5])
     truth = np.array([0, 1, 0, 1])
     curve = trace_curve(score, truth)
@@ -45,7 +45,7 @@ def test_ties_are_found_together() -> None:
     assert area_under_roc(score, truth) == pytest.approx((0 + 0.5 + 0 + 0.5) / 4)
 
 
-def test_what_the_truth_leaves_undefined_is_nan() -> None:
+def test_undefined_measures_are_nan() -> None:
     nothing, everything = np.zeros(3), np.ones(3)
     score = np.arange(3.0)
     assert np.isnan([average_precision(score, nothing), average_recall(score, nothing)]).all()
@@ -53,7 +53,7 @@ def test_what_the_truth_leaves_undefined_is_nan() -> None:
     assert average_precision(score, everything) == average_recall(score, everything) == 1.0
 
 
-def test_means_pass_over_nan() -> None:
+def test_means_skip_nan() -> None:
     truth = np.array([[1, 0], [0, 0]])
     score = np.array([[0.1, 0.3], [0.2, 0.1]])
     values = measure_columns(average_precision, score, truth)
@@ -72,7 +72,7 @@ def rankings(draw: st.DrawFn) -> tuple[Array, Array]:
 
 
 @given(rankings())
-def test_against_scikit_learn(ranking: tuple[Array, Array]) -> None:
+def test_measures_match_scikit_learn(ranking: tuple[Array, Array]) -> None:
     score, truth = ranking
     assert average_precision(score, truth) == pytest.approx(average_precision_score(truth, score))
     if truth.all():

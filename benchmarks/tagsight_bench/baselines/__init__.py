@@ -1,1 +1,1 @@
-"""Rival methods behind the face of `evaluation.method`, all on the same regions and features."""
+"""Baseline methods with the interface of `evaluation.method`, all on the same regions and features."""

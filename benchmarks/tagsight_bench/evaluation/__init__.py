@@ -1,1 +1,1 @@
-"""Answers against truth."""
+"""Evaluation protocols: predictions compared with the truth."""

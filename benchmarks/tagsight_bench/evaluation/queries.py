@@ -1,9 +1,9 @@
 """Queries: rank photos by an object with one or more attributes ("furry brown horse").
 
-A photo's score is the highest over its regions of the product of the probabilities, the object's and each
-attribute's: max_j P(o | j) P(a1 | j) ..., where P(o | j) is `MethodPrediction.found`, for all methods alike. It is
-kept as a sum of logarithms, which ranks alike and does not underflow.
-A photo is a true answer if one of its instances has all that is asked.
+A photo's score is the maximum over its regions of the product of the object's probability and each attribute's:
+max_j P(o | j) P(a1 | j) ..., where log P(o | j) is `MethodPrediction.log_joint` for all methods. It is computed as a
+sum of logarithms, which gives the same ranking without underflow.
+A photo is relevant if one of its instances has the object and all attributes of the query.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ RECALLS = np.linspace(0.0, 1.0, 101)
 
 
 class Query(NamedTuple):
-    """Columns of an object and of attributes, ascending."""
+    """An object and its attributes, as ascending columns of the vocabulary."""
 
     object: int
     attributes: tuple[int, ...]
@@ -43,56 +43,58 @@ class QueryScores(NamedTuple):
 
 
 def list_answerable(truth: Iterable[Instances], n_attributes: int) -> list[Query]:
-    """Every object with `n_attributes` attributes that one instance at least has together, sorted."""
-    seen = {
-        Query(int(o), asked)
+    """Queries of `n_attributes` attributes with at least one matching instance, sorted."""
+    answerable = {
+        Query(int(o), combination)
         for instances in truth
         for o, attributes in zip(instances.objects, instances.attributes, strict=True)
-        for asked in combinations(np.flatnonzero(attributes).tolist(), n_attributes)
+        for combination in combinations(np.flatnonzero(attributes).tolist(), n_attributes)
     }
-    return sorted(seen)
+    return sorted(answerable)
 
 
 def draw_queries(truth: Iterable[Instances], n_attributes: int, *, count: int, seed: int) -> list[Query]:
-    """`count` different answerable queries, sorted; all of them if there are no more."""
+    """`count` different answerable queries, sorted; all of them if there are fewer."""
     known = list_answerable(truth, n_attributes)
-    pick = np.random.default_rng(seed).permutation(len(known))[:count]
-    return [known[place] for place in np.sort(pick)]
+    chosen = np.random.default_rng(seed).permutation(len(known))[:count]
+    return [known[place] for place in np.sort(chosen)]
 
 
-def score_photos(seen: Sequence[MethodPrediction], queries: Sequence[Query]) -> Floats:
+def score_photos(predictions: Sequence[MethodPrediction], queries: Sequence[Query]) -> Floats:
     """(I, Q) log score of each photo for each query."""
     objects = [query.object for query in queries]
     attributes = np.array([query.attributes for query in queries]).T  # (attributes of a query, Q)
-    scores = np.empty((len(seen), len(queries)))
-    for row, prediction in zip(scores, seen, strict=True):
-        found, log_attribute = prediction.found, -np.logaddexp(0.0, -prediction.attributes)
-        row[:] = (found[:, objects] + sum(log_attribute[:, asked] for asked in attributes)).max(axis=0)
+    scores = np.empty((len(predictions), len(queries)))
+    for row, prediction in zip(scores, predictions, strict=True):
+        log_object, log_attribute = prediction.log_joint, -np.logaddexp(0.0, -prediction.attributes)
+        row[:] = (log_object[:, objects] + sum(log_attribute[:, columns] for columns in attributes)).max(axis=0)
     return scores
 
 
-def answer_truly(truth: Sequence[Instances], queries: Sequence[Query]) -> Array:
-    """(I, Q) whether one instance of the photo has all that the query asks."""
+def find_relevant(truth: Sequence[Instances], queries: Sequence[Query]) -> Array:
+    """(I, Q) whether one instance of the photo matches the query."""
     objects = np.array([query.object for query in queries])
     attributes = np.array([query.attributes for query in queries])
     return np.array(
         [
-            ((real.objects[:, None] == objects) & (real.attributes[:, attributes] != 0).all(axis=2)).any(axis=0)
-            for real in truth
+            ((instances.objects[:, None] == objects) & (instances.attributes[:, attributes] != 0).all(axis=2)).any(
+                axis=0
+            )
+            for instances in truth
         ]
     )
 
 
 def score_queries(
-    seen: Sequence[MethodPrediction], truth: Sequence[Instances], queries: Sequence[Query]
+    predictions: Sequence[MethodPrediction], truth: Sequence[Instances], queries: Sequence[Query]
 ) -> QueryScores:
-    """MAR, mAP and the mean curve over queries that ask for as many attributes each."""
-    score, real = score_photos(seen, queries), answer_truly(truth, queries)
+    """MAR, mAP and the mean curve over queries, all with the same number of attributes."""
+    score, relevant = score_photos(predictions, queries), find_relevant(truth, queries)
     curves = [
-        interpolate_precision(trace_curve(s, t), RECALLS) for s, t in zip(score.T, real.T, strict=True) if t.any()
+        interpolate_precision(trace_curve(s, t), RECALLS) for s, t in zip(score.T, relevant.T, strict=True) if t.any()
     ]
     return QueryScores(
-        mean_defined(measure_columns(average_recall, score, real)),
-        mean_defined(measure_columns(average_precision, score, real)),
+        mean_defined(measure_columns(average_recall, score, relevant)),
+        mean_defined(measure_columns(average_precision, score, relevant)),
         np.mean(curves, axis=0),
     )

@@ -1,11 +1,11 @@
-"""How well scores rank what is true above what is not.
+"""Ranking measures of scores against binary truth.
 
-Items with equal scores are found together: a curve has one point a distinct score, and no order is made up
-among ties. With n the points from the highest score down, TP_n and FP_n the items found so far and P the true ones,
+Items with equal scores are retrieved together: a curve has one point per distinct score, so ties have no order. With
+n the points from the highest score down, TP_n and FP_n the retrieved true and false items and P the true items,
 
     precision P_n = TP_n / (TP_n + FP_n),     recall R_n = TP_n / P.
 
-A measure that the truth leaves undefined is nan, and means are taken over those that are not.
+An undefined measure is nan, and means are taken over defined ones.
 """
 
 from collections.abc import Callable
@@ -16,18 +16,18 @@ from scipy.stats import rankdata
 
 from tagsight.types import Array, Floats
 
-Measure = Callable[[Array, Array], float]  # of scores and truth
+Measure = Callable[[Array, Array], float]  # (scores, truth) -> measure
 
 
 class Curve(NamedTuple):
-    """Precision and recall at each distinct score, from the highest down."""
+    """Precision and recall at each distinct score, from the highest score down."""
 
     precision: Floats
     recall: Floats
 
 
 def trace_curve(score: Array, truth: Array) -> Curve:
-    """The curve of `score` (n,) against `truth` (n,) of 0 and 1, which must have a 1."""
+    """The curve of `score` (n,) against `truth` (n,), 0 or 1 with at least one 1."""
     order = np.argsort(-score, kind="stable")
     ranked = score[order]
     last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)  # of each group of ties
@@ -46,8 +46,8 @@ def average_precision(score: Array, truth: Array) -> float:
 def average_recall(score: Array, truth: Array) -> float:
     """AR = integral over precision p from 0 to 1 of R(p), the best recall at a precision of at least p.
 
-    R(p) = max {R_n : P_n >= p}, 0 where no point is that precise. The integrand is a staircase, so the integral is
-    exact. It is the area under the union of the rectangles [0, R_n] x [0, P_n], hence equal to the average over
+    R(p) = max {R_n : P_n >= p}, or 0 where no point reaches p. It is piecewise constant, so the integral is exact.
+    It is the area under the union of the rectangles [0, R_n] x [0, P_n], hence equal to the average over
     recalls of the interpolated precision (PASCAL VOC since 2010), and never below `average_precision`. nan if
     nothing is true.
     """
@@ -61,7 +61,7 @@ def average_recall(score: Array, truth: Array) -> float:
 
 
 def area_under_roc(score: Array, truth: Array) -> float:
-    """P(a true item scores above a false one), ties counting half; nan unless there are both."""
+    """P(a true item scores above a false one), ties counting half; nan without true or without false items."""
     positives = truth.astype(bool)
     n, m = int(positives.sum()), int((~positives).sum())
     if n == 0 or m == 0:

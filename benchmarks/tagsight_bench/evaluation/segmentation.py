@@ -1,7 +1,7 @@
-"""Segmentation: what a method paints against true masks.
+"""Segmentation: predicted labels against true masks.
 
-Labels are those of an outline: 0 background, 1.. objects. Where every pixel is of some class (LabelMe Outdoor) there is
-no background, and a region that the outline leaves to it takes the strongest object of the same scores.
+Labels are 0 for background and 1.. for objects. In collections without background (LabelMe Outdoor), a region labelled
+background takes the object with the highest score instead.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,35 +15,32 @@ from tagsight.types import Array, Ints
 from tagsight_bench.evaluation.method import MethodPrediction
 
 
-def leave_no_background(seen: MethodPrediction) -> Ints:
-    """(R,) the outline, with the strongest object where it has none."""
-    return seen.classes[:, 1:].argmax(axis=1) + 1
+def label_without_background(prediction: MethodPrediction) -> Ints:
+    """(R,) the object with the highest class score, 1.. ."""
+    return prediction.classes[:, 1:].argmax(axis=1) + 1
 
 
 def paint_labels(photo: PhotoFeatures, labels: Ints) -> Array:
-    """(H, W) label of every pixel of the whole photo."""
+    """(H, W) label of every pixel at the photo's full size."""
     return resize_map(paint_regions(labels, photo.labels), photo.size)
 
 
-def confuse_labels(
+def count_label_confusion(
     photos: Sequence[PhotoFeatures], labels: Sequence[Ints], masks: Iterable[Array | None], n_classes: int
 ) -> Ints:
-    """(n_classes, n_classes) pixels of photos that have a mask (H, W), by true and found label; VOID not counted."""
+    """(n_classes, n_classes) pixel counts by true and predicted label in photos with a mask (H, W); VOID is skipped."""
     confusion = np.zeros((n_classes, n_classes), np.int64)
-    for photo, found, mask in zip(photos, labels, masks, strict=True):
+    for photo, predicted, mask in zip(photos, labels, masks, strict=True):
         if mask is not None:
-            confusion += count_confusion(mask, paint_labels(photo, found), n_classes)
+            confusion += count_confusion(mask, paint_labels(photo, predicted), n_classes)
     return confusion
 
 
-def keep_tagged(seen: MethodPrediction, allowed: Array) -> MethodPrediction:
-    """What is left of an answer where only the objects `allowed` (K_o,) can be in the photo.
-
-    Scores of the others become minus infinity; a region outlined as one of them takes the strongest of what is left.
-    """
-    barred = np.where(allowed != 0, 0.0, -np.inf)
-    return seen._replace(
-        photo=seen.photo + barred,
-        objects=seen.objects + barred,
-        classes=seen.classes + np.append(0.0, barred),
+def restrict_objects(prediction: MethodPrediction, allowed: Array) -> MethodPrediction:
+    """The prediction with the scores of objects that are not `allowed` (K_o,) set to minus infinity."""
+    excluded = np.where(allowed != 0, 0.0, -np.inf)
+    return prediction._replace(
+        photo=prediction.photo + excluded,
+        objects=prediction.objects + excluded,
+        classes=prediction.classes + np.append(0.0, excluded),
     )

@@ -1,4 +1,4 @@
-"""What is really in a photo: instances with boxes and attributes, as columns of a vocabulary."""
+"""Ground truth of photos: instances with boxes and attributes, as columns of a vocabulary."""
 
 from typing import NamedTuple
 
@@ -12,12 +12,12 @@ class Instances(NamedTuple):
     """The annotated objects of one photo."""
 
     objects: Ints  # (B,) columns
-    boxes: Ints  # (B, 4) x0 y0 x1 y1 in the whole photo, the end exclusive
+    boxes: Ints  # (B, 4) x0 y0 x1 y1 in the full-size photo, the end exclusive
     attributes: Array  # (B, K_a) 0 or 1
 
 
 def measure_overlap(photo: PhotoFeatures, region: int, boxes: Array) -> Floats:
-    """(B,) share of a region's pixels that lie in each box; a pixel lies where its centre does."""
+    """(B,) share of a region's pixels whose centres are in each box."""
     rows, columns = np.nonzero(photo.labels == region)
     h, w = photo.labels.shape
     width, height = photo.size
@@ -27,7 +27,7 @@ def measure_overlap(photo: PhotoFeatures, region: int, boxes: Array) -> Floats:
 
 
 def pick_overlapping(photo: PhotoFeatures, region: int, boxes: Array) -> int:
-    """The box that has most of the region; of several, the smallest, and then the first."""
+    """Index of the box that covers most of the region; among equals the smallest, then the first."""
     overlap = measure_overlap(photo, region, boxes)
     area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     return int(np.lexsort((area, -overlap))[0])

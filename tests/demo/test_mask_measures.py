@@ -1,4 +1,4 @@
-"""IoU of hand-computed maps and against scikit-learn."""
+"""Segmentation measures by hand and against scikit-learn."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tagsight.demo.mask_measures import (
 )
 
 
-def test_a_hand_computed_case() -> None:
+def test_confusion_and_iou_by_hand() -> None:
     truth = np.array([[0, 0, 1], [1, 1, VOID]])
     found = np.array([[0, 1, 1], [1, 0, 1]])
     confusion = count_confusion(truth, found, 3)
@@ -23,7 +23,7 @@ def test_a_hand_computed_case() -> None:
     assert intersection_over_union(confusion) == pytest.approx([1 / 3, 2 / 4, np.nan], nan_ok=True)
 
 
-def test_against_scikit_learn() -> None:
+def test_iou_matches_scikit_learn() -> None:
     rng = np.random.default_rng(0)
     truth, found = rng.integers(0, 5, (2, 40, 30))
     iou = intersection_over_union(count_confusion(truth, found, 5))
@@ -38,18 +38,18 @@ def test_accuracies_by_hand() -> None:
     assert mean_object_iou(confusion) == pytest.approx(1 / 4)
 
 
-def test_a_class_that_is_only_found_costs_overlap_but_has_no_accuracy() -> None:
+def test_a_class_without_true_pixels_counts_in_iou_but_not_in_accuracy() -> None:
     confusion = np.array([[3, 1], [0, 0]])
     assert mean_iou(confusion) == pytest.approx((3 / 4 + 0) / 2)
     assert class_accuracy(confusion) == pytest.approx(3 / 4)
 
 
-def test_nothing_but_void() -> None:
+def test_measures_are_nan_without_labelled_pixels() -> None:
     confusion = count_confusion(np.full((2, 2), VOID), np.zeros((2, 2), int), 2)
     assert np.isnan([pixel_accuracy(confusion), class_accuracy(confusion), mean_iou(confusion)]).all()
 
 
-def test_accuracies_against_scikit_learn_with_void() -> None:
+def test_accuracies_match_scikit_learn_with_void() -> None:
     rng = np.random.default_rng(1)
     truth, found = rng.integers(0, 4, (2, 40, 30))
     truth[rng.random(truth.shape) < 0.2] = VOID

@@ -1,7 +1,7 @@
-"""Choice of a setting, say a penalty, by cross-validation over photos; log-odds from the scores of photos left out.
+"""Model selection by cross-validation over photos, and Platt scaling of the held-out scores.
 
-Scores of a photo, or of boxes or regions in it, are taken from a model that has not seen it. The setting with the
-highest mean average precision over tags is chosen, and on its scores s of each tag
+Each photo, with the boxes or regions in it, is scored by a model fitted to other folds. The setting (such as a penalty)
+with the highest mean average precision over tags is selected. To its scores s of each tag,
 P(tag | s) = 1 / (1 + exp(-(a s + b))) is fitted (Platt, "Probabilistic outputs for support vector machines", 1999).
 """
 
@@ -18,11 +18,11 @@ from tagsight_bench.evaluation.ranking import average_precision, measure_columns
 
 FOLDS = 3
 
-Scorer = Callable[[Ints, Ints, float], Array]  # fits to some rows with a setting, and scores others (n, K)
+Scorer = Callable[[Ints, Ints, float], Array]  # (train rows, test rows, setting) -> scores (n, K)
 
 
-class Scale(NamedTuple):
-    """Log-odds a s + b of each tag. Where all photos or none had it, a is 0 and b as sure as it gets."""
+class PlattScaling(NamedTuple):
+    """Log-odds a s + b of each tag. Where all photos or none have the tag, a is 0 and b the largest log-odds."""
 
     slope: Floats  # (K,)
     offset: Floats  # (K,)
@@ -31,20 +31,20 @@ class Scale(NamedTuple):
         """Log-odds (..., K) of scores (..., K)."""
         return self.slope * scores + self.offset
 
-    def columns(self, start: int, stop: int | None = None) -> "Scale":
-        """That of some of the tags."""
-        return Scale(self.slope[start:stop], self.offset[start:stop])
+    def columns(self, start: int, stop: int | None = None) -> "PlattScaling":
+        """The scaling of the tags from `start` to `stop`."""
+        return PlattScaling(self.slope[start:stop], self.offset[start:stop])
 
 
 class Choice(NamedTuple):
-    """The setting chosen, and the scale of its scores."""
+    """The selected setting and the Platt scaling of its scores."""
 
     setting: float
-    scale: Scale
+    scaling: PlattScaling
     precision: tuple[float, ...]  # mean average precision of each setting
 
 
-def choose_setting(
+def select_setting(
     score: Scorer,
     truth: Array,
     settings: Sequence[float],
@@ -53,30 +53,30 @@ def choose_setting(
     folds: int = FOLDS,
     photos: Ints | None = None,
 ) -> Choice:
-    """Choose among `settings`; of several equally good, the first.
+    """Select the best of `settings`; among equals, the first.
 
-    Rows of `truth` (N, K) are photos, or lie in `photos` (N,).
+    Rows of `truth` (N, K) are photos, or items in the photos `photos` (N,).
     """
 
-    def leave_out(setting: float) -> Floats:
-        return score_left_out(
+    def score_held_out(setting: float) -> Floats:
+        return cross_val_scores(
             lambda train, test: score(train, test, setting), truth, seed=seed, folds=folds, photos=photos
         )
 
-    scores = [leave_out(setting) for setting in settings]
-    precision = tuple(mean_precision(each, truth) for each in scores)
+    scores = [score_held_out(setting) for setting in settings]
+    precision = tuple(compute_map(each, truth) for each in scores)
     best = int(np.argmax(precision))
-    return Choice(settings[best], fit_scale(scores[best], truth), precision)
+    return Choice(settings[best], fit_platt_scaling(scores[best], truth), precision)
 
 
-def score_left_out(
+def cross_val_scores(
     score: Callable[[Ints, Ints], Array], truth: Array, *, seed: int, folds: int = FOLDS, photos: Ints | None = None
 ) -> Floats:
-    """(N, K) scores of each row after a fit to those of other photos; `score(train, test)` fits and scores (n, K)."""
+    """(N, K) scores of each row by a fit to other folds; `score(train, test)` fits and returns scores (n, K)."""
     photo = np.arange(len(truth)) if photos is None else photos
     n_photos = int(photo.max()) + 1
     if n_photos < 2:
-        raise InputError("there is one photo to learn from, and none to compare with; give at least two")
+        raise InputError("cross-validation needs at least two photos, got one; give more")
     fold = (np.random.default_rng(seed).permutation(n_photos) % min(folds, n_photos))[photo]
     scores = np.zeros(truth.shape)
     for number in range(fold.max() + 1):
@@ -85,8 +85,8 @@ def score_left_out(
     return scores
 
 
-def fit_scale(scores: Array, truth: Array) -> Scale:
-    """Platt's map of each tag from the scores (I, K) of photos left out."""
+def fit_platt_scaling(scores: Array, truth: Array) -> PlattScaling:
+    """Platt scaling of each tag from held-out scores (I, K)."""
     slope, offset = np.zeros(truth.shape[1]), np.zeros(truth.shape[1])
     for k, has in enumerate(truth.T):
         if 0 < has.sum() < len(has):
@@ -94,9 +94,9 @@ def fit_scale(scores: Array, truth: Array) -> Scale:
             slope[k], offset[k] = found.slope, found.offset
         else:
             offset[k] = MAX_LOG_ODDS if has.any() else -MAX_LOG_ODDS
-    return Scale(slope, offset)
+    return PlattScaling(slope, offset)
 
 
-def mean_precision(scores: Array, truth: Array) -> float:
-    """Mean over tags of average precision; 0 where no photo has any."""
+def compute_map(scores: Array, truth: Array) -> float:
+    """Mean average precision over tags; 0 where no photo has a tag."""
     return float(np.nan_to_num(mean_defined(measure_columns(average_precision, scores, truth))))
