@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from safetensors.numpy import load, save
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
@@ -11,6 +10,7 @@ from tagsight.features.codebook import project
 from tagsight.features.colour import count_colours
 from tagsight.features.fisher import encode_regions
 from tagsight.features.sift import describe_points
+from tagsight.storage.records import decode_record, encode_record
 
 
 def draw_stripes(angle, seed):
@@ -100,9 +100,9 @@ def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(train
 
 
 def test_a_stored_codebook_describes_as_the_learned_one_does(codebook, photo, ragged_labels):
-    content = save(codebook.arrays())
-    assert len(content) < 35e6
-    opened = ClassicCodebook.from_arrays(load(content))
+    header, tensors = encode_record(codebook)
+    assert sum(array.nbytes for array in tensors.values()) < 35e6
+    opened = decode_record(ClassicCodebook, header, tensors)
     found = extract_regions(photo, ragged_labels, opened)
     assert found.tobytes() == extract_regions(photo, ragged_labels, codebook).tobytes()
 

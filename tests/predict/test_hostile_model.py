@@ -11,6 +11,7 @@ from safetensors.numpy import save
 
 from tagsight.errors import InputError
 from tagsight.features.photo_features import PhotoFeatures
+from tagsight.predict.model_checks import CLASSIFIERS, STATE
 from tagsight.predict.model_file import load_model, save_model
 from tagsight.predict.predictor import predict_photos
 from tagsight.predict.trained_model import TrainedModel
@@ -23,14 +24,16 @@ WRONG = (None, "x", "", -1, 0, 1, 2.5, -1e300, 1e300, 10**30, float("nan"), floa
          [1, 2], [None], {"a": 1}, MISSING)  # fmt: skip
 
 
-def list_fields(header: Header, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name, value in header.items():
+def list_fields(value: Any, prefix: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in items:
+        if isinstance(name, int) and name > 1:
+            break  # the others of a list are alike
         yield (*prefix, name)
-        if isinstance(value, dict):
-            yield from list_fields(value, (*prefix, name))
+        yield from list_fields(item, (*prefix, name))
 
 
-def change_field(header: Header, place: tuple[str, ...], value: Any) -> Header:
+def change_field(header: Header, place: tuple[str | int, ...], value: Any) -> Header:
     changed = json.loads(json.dumps(header))
     record = changed
     for name in place[:-1]:
@@ -63,7 +66,7 @@ def list_variants(header: Header, tensors: Tensors) -> Iterator[tuple[str, Heade
     for place in list_fields(header):
         for value in WRONG:
             name = "dropped" if value is MISSING else repr(value)
-            yield f"{'.'.join(place)} {name}", change_field(header, place, value), tensors
+            yield f"{'.'.join(map(str, place))} {name}", change_field(header, place, value), tensors
     for name, array in tensors.items():
         yield f"{name} dropped", header, {other: one for other, one in tensors.items() if other != name}
         with np.errstate(all="ignore"):
@@ -72,10 +75,9 @@ def list_variants(header: Header, tensors: Tensors) -> Iterator[tuple[str, Heade
     yield "a tensor more", header, {**tensors, "extra": np.zeros(2)}
     yield "a field more", {**header, "extra": 1}, tensors
     for words in (["dog", "dog"], ["dog", "x" * 20_000], ["dog", "a\nb"], ["dog", 3], ["dog", ""]):
-        yield f"objects {words!r:.30}", {**header, "objects": words}, tensors
-    sizes = tensors["example_crops.sizes"]
-    yield "sizes that do not add up", header, {**tensors, "example_crops.sizes": sizes + 1}
-    yield "ends that fall", header, {**tensors, "views.ends": tensors["views.ends"][::-1].copy()}
+        yield f"objects {words!r:.30}", change_field(header, ("record", "vocabulary", "objects"), words), tensors
+    ends = "predictor.embedding.views.ends"
+    yield "ends that fall", header, {**tensors, ends: tensors[ends][::-1].copy()}
 
 
 @pytest.fixture
@@ -125,10 +127,10 @@ def test_words_that_no_text_file_can_hold(model: TrainedModel, tmp_path: Path) -
     save_model(model, path)
     header, tensors, _ = read_tensors(path)
     assert header is not None
-    header["objects"] = ["dog", "\ud800"]
+    header["record"]["vocabulary"]["objects"] = ["dog", "\ud800"]
     text = json.dumps({**header, "sha256": digest_tensors(header, tensors)})
     path.write_bytes(save(tensors, {"tagsight": text}))
-    with pytest.raises(InputError, match="'objects' of its header must be distinct words"):
+    with pytest.raises(InputError, match=r"'vocabulary\.objects\.1' of its header must be valid text"):
         load_model(path)
 
 
@@ -138,7 +140,8 @@ def test_words_that_training_refuses(model: TrainedModel, tmp_path: Path, word: 
     save_model(model, path)
     header, tensors, _ = read_tensors(path)
     assert header is not None
-    header["objects"][0] = header["attributes"][0] if word == "an attribute" else word
+    words = header["record"]["vocabulary"]
+    words["objects"][0] = words["attributes"][0] if word == "an attribute" else word
     save_tensors(path, header, tensors)
     with pytest.raises(InputError, match="which is reserved, or both an object and an attribute"):
         load_model(path)
@@ -147,9 +150,9 @@ def test_words_that_training_refuses(model: TrainedModel, tmp_path: Path, word: 
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("appearance.mean", np.nan, "'appearance.mean' has NaN or infinity"),
-        ("classifiers.photo_classifier.weights", np.inf, "'classifiers.photo_classifier.weights' has NaN or infinity"),
-        ("scales", -1.0, "'scales' must lie between"),
+        (f"{STATE}.appearance.mean", np.nan, "has NaN or infinity"),
+        (f"{CLASSIFIERS}.photo_classifier.weights", np.inf, "has NaN or infinity"),
+        (f"{STATE}.sparsity.mean", -1.0, "must lie between"),
     ],
 )
 def test_the_tensor_is_named(model: TrainedModel, tmp_path: Path, name: str, value: float, says: str) -> None:  # noqa: F811
@@ -158,7 +161,7 @@ def test_the_tensor_is_named(model: TrainedModel, tmp_path: Path, name: str, val
     header, tensors, _ = read_tensors(path)
     assert header is not None
     save_tensors(path, header, {**tensors, name: np.full_like(tensors[name], value)})
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=f"'{name}' {says}"):
         load_model(path)
 
 

@@ -22,9 +22,11 @@ from tagsight.features.extractor import ExtractorConfig, open_extractor
 from tagsight.features.views import Views
 from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.model.planted import draw_appearance, draw_planted
-from tagsight.predict.model_file import load_model, save_model
+from tagsight.predict.model_checks import CHOICES, NUMBERS, TENSORS, flatten
+from tagsight.predict.model_file import encode_model, load_model, save_model
 from tagsight.predict.predictor import Calibrations, Embedding, FittedParts, Predictor
 from tagsight.predict.trained_model import ExampleCrop, TrainedModel, Training
+from tagsight.storage.records import encode_record
 from tagsight.storage.tensor_file import read_tensors, save_tensors
 
 # The fingerprint of features by EfficientNet-Lite0.
@@ -98,40 +100,57 @@ def assert_same(a: object, b: object) -> None:
         assert a == b
 
 
-def test_a_model_comes_back_as_it_was(model: TrainedModel, path: Path) -> None:
+def test_a_loaded_model_is_the_one_that_was_saved(model: TrainedModel, path: Path) -> None:
     again = load_model(path)
-    learned = model.predictor.parts.learned
-    sparsity = learned.state.sparsity._replace(bound=0.0)  # only training needs its share of the bound
-    learned = learned._replace(state=learned.state._replace(sparsity=sparsity))
-    parts = model.predictor.parts._replace(learned=learned)
-    assert_same(again, model._replace(predictor=model.predictor._replace(parts=parts)))
+    assert_same(again, model)
     assert again.factor_names == ("dog", "кот", "furry", "free-1", "free-2")
 
 
-def test_a_full_noise_covariance_comes_back_as_it_was(tmp_path: Path) -> None:
-    model = make_model("full")
-    save_model(model, tmp_path / "a.model")
-    learned = load_model(tmp_path / "a.model").predictor.parts.learned
-    assert learned.settings.noise == "full"
-    assert_same(learned.state.inverse_shape, model.predictor.parts.learned.state.inverse_shape)
-    assert_same(learned.summary, model.predictor.parts.learned.summary)
-    header, tensors, _ = read_tensors(tmp_path / "a.model")
+def change(path: Path, place: str, value: Any) -> None:
+    """Rewrite a field of the header or a tensor, by its path, with a valid checksum."""
+    header, tensors, _ = read_tensors(path)
     assert header is not None
-    for name in ("inverse_shape", "summary.square"):
-        save_tensors(tmp_path / "b.model", header, {**tensors, name: np.zeros((2, 2))})
-        with pytest.raises(InputError, match=rf"'{name}' must have shape \(6, 6\)"):
-            load_model(tmp_path / "b.model")
+    if place in tensors:
+        tensors[place] = value
+    else:
+        *parents, name = place.split(".")
+        record = header["record"]
+        for parent in parents:
+            record = record[parent]
+        record[name] = value
+    save_tensors(path, header, tensors)
+
+
+def assert_refused(model: TrainedModel, path: Path, place: str, value: Any, message: str) -> None:
+    save_model(model, path)
+    change(path, place, value)
+    with pytest.raises(InputError, match=message) as refusal:
+        load_model(path)
+    assert str(path) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+STATE, SUMMARY = "predictor.parts.learned.state", "predictor.parts.learned.summary"
+SETTINGS = "predictor.parts.learned.settings"
+
+
+def test_a_full_noise_covariance_is_loaded(tmp_path: Path) -> None:
+    model, path = make_model("full"), tmp_path / "a.model"
+    save_model(model, path)
+    again = load_model(path)
+    assert again.predictor.parts.learned.settings.noise == "full"
+    assert_same(again, model)
+    for name in (f"{STATE}.inverse_shape", f"{SUMMARY}.square"):
+        assert_refused(model, path, name, np.zeros((2, 2)), rf"'{name}' must have shape \(6, 6\)")
     for name, wrong in (
-        ("inverse_shape", -np.eye(6)),
-        ("inverse_shape", np.zeros((6, 6))),
-        ("summary.square", -np.eye(6)),
+        (f"{STATE}.inverse_shape", -np.eye(6)),
+        (f"{STATE}.inverse_shape", np.zeros((6, 6))),
+        (f"{SUMMARY}.square", -np.eye(6)),
     ):
-        save_tensors(tmp_path / "b.model", header, {**tensors, name: wrong})
-        with pytest.raises(InputError, match=rf"'{name}' must be symmetric"):
-            load_model(tmp_path / "b.model")
+        assert_refused(model, path, name, wrong, rf"'{name}' must be symmetric")
 
 
-def test_exclusive_factors_and_shrinkage_come_back_as_they_were(tmp_path: Path) -> None:
+def test_exclusive_factors_and_shrinkage_are_loaded(tmp_path: Path) -> None:
     model = make_model(exclusive=True, shrinkage=2.5, attribute_shrinkage=20.0)
     save_model(model, tmp_path / "a.model")
     settings = load_model(tmp_path / "a.model").predictor.parts.learned.settings
@@ -139,90 +158,111 @@ def test_exclusive_factors_and_shrinkage_come_back_as_they_were(tmp_path: Path) 
     assert (settings.exclusive, settings.shrinkage, settings.attribute_shrinkage) == (True, 2.5, 20.0)
 
 
-def test_attributes_of_objects_come_back_as_they_were(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    attributes = ObjectAttributes(rng.uniform(0.1, 0.9, (2, 1)), rng.normal(size=(1, 6)), rng.normal(size=(1, 6)))
-    model = make_model()
-    parts = model.predictor.parts._replace(classifiers=None, object_attributes=attributes)
-    model = model._replace(predictor=model.predictor._replace(parts=parts))
-    save_model(model, tmp_path / "a.model")
-    again = load_model(tmp_path / "a.model")
-    assert again.predictor.parts.object_attributes is not None
-    assert_same(again.predictor.parts.object_attributes, attributes)
-    save_model(again, tmp_path / "b.model")
-    assert (tmp_path / "b.model").read_bytes() == (tmp_path / "a.model").read_bytes()
-    header, tensors, _ = read_tensors(tmp_path / "a.model")
-    assert header is not None
-    for name, wrong, says in (
+def replace_parts(model: TrainedModel, **parts: Any) -> TrainedModel:
+    predictor = model.predictor
+    return model._replace(predictor=predictor._replace(parts=predictor.parts._replace(**parts)))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
         ("probability", np.full((2, 1), 1.5), "must lie between 0.001 and 0.995"),
         ("probability", np.zeros((3, 1)) + 0.5, r"must have shape \(2, 1\)"),
         ("effect", np.full((1, 6), np.nan), "has NaN or infinity"),
         ("weights", np.zeros((1, 5)), r"must have shape \(1, 6\)"),
-    ):
-        save_tensors(tmp_path / "b.model", header, {**tensors, f"object_attributes.{name}": wrong})
-        with pytest.raises(InputError, match=f"'object_attributes.{name}' {says}"):
-            load_model(tmp_path / "b.model")
-    save_tensors(tmp_path / "b.model", {**header, "attributes_of": "regions"}, tensors)
-    with pytest.raises(InputError, match=r"unknown tensor 'object_attributes\.effect'"):
-        load_model(tmp_path / "b.model")
-
-
-def test_a_photo_prior_comes_back_as_it_was(tmp_path: Path) -> None:
-    prior = PhotoPrior(*_reader(8, 2, 0), 30.0)
-    model = make_model()
-    parts = model.predictor.parts._replace(classifiers=None, photo_prior=prior)
-    save_model(model._replace(predictor=model.predictor._replace(parts=parts)), tmp_path / "a.model")
-    again = load_model(tmp_path / "a.model")
-    assert again.predictor.parts.photo_prior is not None
-    assert_same(again.predictor.parts.photo_prior, prior)
-    header, tensors, _ = read_tensors(tmp_path / "a.model")
-    assert header is not None
-    for value in (-1.0, "30", float("nan")):
-        save_tensors(tmp_path / "b.model", {**header, "photo_prior": value}, tensors)
-        with pytest.raises(InputError, match="'photo_prior' of its header must be a number"):
-            load_model(tmp_path / "b.model")
-    save_tensors(tmp_path / "b.model", {**header, "photo_prior": None}, tensors)
-    with pytest.raises(InputError, match=r"unknown tensor 'photo_prior\.offset'"):
-        load_model(tmp_path / "b.model")
-    save_tensors(tmp_path / "b.model", header, {**tensors, "photo_prior.weights": np.zeros((8, 3), np.float32)})
-    with pytest.raises(InputError, match=r"'photo_prior\.weights' must have shape \(8, 2\)"):
-        load_model(tmp_path / "b.model")
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.5, float("nan"), "0.5", None])
-def test_a_wrong_photo_effect_is_refused(path: Path, tmp_path: Path, value: Any) -> None:
-    header, tensors, _ = read_tensors(path)
-    save_tensors(tmp_path / "b.model", {**(header or {}), "photo_effect": value}, tensors)
-    with pytest.raises(InputError, match="'photo_effect' of its header must be a number from 0 to 1"):
-        load_model(tmp_path / "b.model")
+    ],
+)
+def test_attributes_of_objects_are_loaded(tmp_path: Path, name: str, wrong: np.ndarray, message: str) -> None:
+    rng = np.random.default_rng(0)
+    attributes = ObjectAttributes(rng.uniform(0.1, 0.9, (2, 1)), rng.normal(size=(1, 6)), rng.normal(size=(1, 6)))
+    model, path = replace_parts(make_model(), classifiers=None, object_attributes=attributes), tmp_path / "a.model"
+    save_model(model, path)
+    again = load_model(path)
+    assert_same(again.predictor.parts.object_attributes, attributes)
+    assert encode_model(again) == path.read_bytes()
+    place = f"predictor.parts.object_attributes.{name}"
+    assert_refused(model, path, place, wrong, f"'{place}' {message}")
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "says"),
+    ("name", "wrong", "message"),
     [
-        ("exclusive", 3, "'settings.exclusive' of its header must be true or false, got 3"),
-        ("exclusive", None, "'settings.exclusive' of its header must be true or false, got None"),
-        ("shrinkage", float("nan"), "'settings.shrinkage' of its header must be a number from 1e-06 to 1e"),
-        ("shrinkage", -1.0, "'settings.shrinkage' of its header must be a number from 1e-06 to 1e"),
-        ("shrinkage", 0, "'settings.shrinkage' of its header must be a number from 1e-06 to 1e"),
-        ("shrinkage", "2", "'settings.shrinkage' of its header must be a number from 1e-06 to 1e"),
-        ("attribute_shrinkage", float("inf"), "'settings.attribute_shrinkage' of its header must be a number"),
-        ("attribute_shrinkage", 2.0, "'settings.attribute_shrinkage' and none for the other factors"),
+        ("strength", -1.0, "'{}' of its header must lie between 0 and"),
+        ("strength", "30", "'{}' of its header must be a number, got '30'"),
+        ("strength", float("nan"), "'{}' of its header must be a number, got nan"),
+        ("weights", np.zeros((8, 3), np.float32), r"'{}' must have shape \(8, 2\)"),
     ],
 )
-def test_wrong_settings_of_them_are_refused(path: Path, tmp_path: Path, name: str, value: Any, says: str) -> None:
-    header, tensors, _ = read_tensors(path)
-    assert header is not None
-    header["settings"][name] = value
-    save_tensors(tmp_path / "b.model", header, tensors)
-    with pytest.raises(InputError, match=says) as refusal:
-        load_model(tmp_path / "b.model")
-    assert "\n" not in str(refusal.value)
+def test_a_photo_prior_is_loaded(tmp_path: Path, name: str, wrong: Any, message: str) -> None:
+    prior = PhotoPrior(*_reader(8, 2, 0), 30.0)
+    model, path = replace_parts(make_model(), classifiers=None, photo_prior=prior), tmp_path / "a.model"
+    save_model(model, path)
+    assert_same(load_model(path).predictor.parts.photo_prior, prior)
+    place = f"predictor.parts.photo_prior.{name}"
+    assert_refused(model, path, place, wrong, message.format(place))
 
 
-def test_the_same_model_is_the_same_bytes(model: TrainedModel, path: Path, tmp_path: Path) -> None:
-    save_model(load_model(path), tmp_path / "b.model")
-    assert (tmp_path / "b.model").read_bytes() == path.read_bytes()
+def test_a_record_without_its_tensors_is_refused(model: TrainedModel, path: Path) -> None:
+    assert_refused(model, path, "predictor.parts.classifiers", None, "unknown tensor 'predictor.parts.classifiers")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("predictor.embedding.views.photo_effect", -0.1, "must lie between 0 and 1, got -0.1"),
+        ("predictor.embedding.views.photo_effect", 1.5, "must lie between 0 and 1, got 1.5"),
+        ("predictor.embedding.views.photo_effect", float("nan"), "must be a number, got nan"),
+        ("predictor.embedding.views.photo_effect", "0.5", "must be a number, got '0.5'"),
+        ("predictor.embedding.views.photo_effect", None, "must be a number, got None"),
+        (f"{SETTINGS}.exclusive", 3, "must be true or false, got 3"),
+        (f"{SETTINGS}.exclusive", None, "must be true or false, got None"),
+        (f"{SETTINGS}.shrinkage", float("nan"), "must be a number or null, got nan"),
+        (f"{SETTINGS}.shrinkage", -1.0, "must lie between 1e-06 and 1e"),
+        (f"{SETTINGS}.shrinkage", 0, "must lie between 1e-06 and 1e"),
+        (f"{SETTINGS}.shrinkage", "2", "must be a number or null, got '2'"),
+        (f"{SETTINGS}.attribute_shrinkage", float("inf"), "must lie between 1e-06 and 1e"),
+        (f"{SETTINGS}.attribute_shrinkage", 2.0, "and none for the other factors"),
+        (f"{SETTINGS}.noise", "loud", "must be one of isotropic, full, got 'loud'"),
+        ("vocabulary.objects", ["dog", "x\n"], "must be distinct words"),
+        ("vocabulary.objects", ["dog"], "of its header must be|has 1 objects and settings for 2"),
+        ("extractor_config.length", 9, "must be 8"),
+        ("extractor_config.features", "classic", "must be there for classic features, and only then"),
+        ("example_crops", [[], []], "example_crops|unknown tensor"),
+        ("n_regions", 0, "must lie between 1 and 2000, got 0"),
+    ],
+)
+def test_wrong_values_are_refused_by_name(
+    model: TrainedModel, path: Path, place: str, value: Any, message: str
+) -> None:
+    assert_refused(model, path, place, value, message)
+
+
+@pytest.mark.parametrize("noise", ["isotropic", "full"])
+def test_every_array_of_a_model_has_a_required_shape(noise: str) -> None:
+    _, tensors = encode_record(make_model(noise))
+    crops = {name for name in tensors if name.startswith("example_crops.")}
+    assert set(tensors) - crops <= set(TENSORS)
+
+
+def test_the_names_of_all_checks_exist() -> None:
+    """Checks of fields that no model has would check nothing."""
+    rng = np.random.default_rng(0)
+    attributes = ObjectAttributes(rng.uniform(0.1, 0.9, (2, 1)), rng.normal(size=(1, 6)), rng.normal(size=(1, 6)))
+    full = make_model("full", exclusive=True, shrinkage=2.5, attribute_shrinkage=20.0, sparsity=1.0)
+    models = [
+        replace_parts(full, object_attributes=attributes, photo_prior=PhotoPrior(*_reader(8, 2, 0), 30.0)),
+        make_model(),
+    ]
+    tensors, numbers = set[str](), set[str]()
+    for header, arrays in map(encode_record, models):
+        tensors |= set(arrays)
+        numbers |= {name for name, _ in flatten(header)}
+    assert {name for name in TENSORS if not name.startswith("extractor_config.codebook")} <= tensors
+    assert set(NUMBERS) | set(CHOICES) <= numbers
+
+
+def test_the_same_model_is_the_same_bytes(model: TrainedModel, path: Path) -> None:
+    assert encode_model(load_model(path)) == path.read_bytes()
 
 
 @pytest.mark.parametrize("keep", [0, 4, 100, -1, -1000])
@@ -236,7 +276,7 @@ def test_an_altered_number_is_noticed(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[-3] ^= 1
     path.write_bytes(content)
-    with pytest.raises(InputError, match="damaged or was altered"):
+    with pytest.raises(InputError, match="is damaged: its checksum does not match; train again"):
         load_model(path)
 
 
@@ -249,15 +289,13 @@ def test_the_network_is_the_one_the_model_was_trained_with() -> None:
 
 
 def test_a_network_of_the_user_keeps_its_path(path: Path) -> None:
-    header, tensors, _ = read_tensors(path)
-    assert header is not None
-    save_tensors(path, {**header, "features": "/networks/deep"}, tensors)
+    change(path, "extractor_config.features", "/networks/deep")
     assert load_model(path).extractor_config.features == "/networks/deep"
 
 
 def test_a_schema_that_is_no_longer_read_says_so(path: Path) -> None:
-    rewrite_header(path, schema=10)
-    with pytest.raises(InputError, match=r"older tagsight \(schema 10, this one reads 11\); train again"):
+    rewrite_header(path, schema=11)
+    with pytest.raises(InputError, match=r"that is older \(schema 11, this one reads 12\); train again"):
         load_model(path)
 
 
@@ -271,26 +309,26 @@ def rewrite_header(path: Path, **changes: object) -> None:
 
 
 def test_an_altered_header_is_noticed(path: Path) -> None:
-    rewrite_header(path, objects=["cat", "dog"])
-    with pytest.raises(InputError, match="damaged or was altered"):
+    rewrite_header(path, record={})
+    with pytest.raises(InputError, match="is damaged: its checksum does not match; train again"):
         load_model(path)
 
 
 def test_a_newer_schema_says_to_upgrade(path: Path) -> None:
     rewrite_header(path, schema=99)
-    with pytest.raises(InputError, match=r"newer tagsight.*schema 99.*upgrade"):
+    with pytest.raises(InputError, match=r"that is newer \(schema 99, .*upgrade tagsight"):
         load_model(path)
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
     foreign = tmp_path / "x.safetensors"
     save_file({"a": np.zeros(3)}, foreign)
-    with pytest.raises(InputError, match="not a tagsight model"):
+    with pytest.raises(InputError, match="is not a model file"):
         load_model(foreign)
     foreign.write_bytes(b"PK\x03\x04 a zip")
-    with pytest.raises(InputError, match="no model file"):
+    with pytest.raises(InputError, match="is not a model file"):
         load_model(foreign)
     with pytest.raises(InputError, match="there is no model file"):
         load_model(tmp_path / "absent")
-    with pytest.raises(InputError, match="no model file"):
+    with pytest.raises(InputError, match="is not a model file"):
         load_model(tmp_path)

@@ -12,8 +12,8 @@ Both projections and the mixture are learned from training photos. Nearly all of
 projection of Fisher vectors; its numbers are rounded to float16 when learned and stored so, 34 MB.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Self
+from collections.abc import Iterable
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +26,7 @@ from tagsight.features.pooling import weigh_cells
 from tagsight.features.sift import Descriptors, describe_points
 from tagsight.features.views import Block
 from tagsight.runtime.blas import one_blas_thread
+from tagsight.storage.records import StoredAs
 from tagsight.types import Array
 
 DESCRIPTOR_LENGTH = 64
@@ -44,29 +45,16 @@ class ClassicCodebook(NamedTuple):
 
     descriptors: Projection  # 384 -> 64
     mixture: Mixture  # 256 Gaussians in 64 dimensions
-    fisher: Projection  # 32,768 -> 512
+    fisher: Annotated[Projection, StoredAs("basis", "float16")]  # 32,768 -> 512
 
     def arrays(self) -> dict[str, Array]:
-        """The arrays to store, by names such as `mixture.means`."""
+        """The arrays as they are stored, by names such as `mixture.means`."""
         arrays = {
             f"{part}.{name}": array
             for part, record in self._asdict().items()
             for name, array in record._asdict().items()
         }
         return arrays | {"fisher.basis": self.fisher.basis.astype(np.float16)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
-        """The codebook that gave these `arrays`, exactly."""
-        return cls(
-            Projection(*_pick(arrays, "descriptors", Projection._fields)),
-            Mixture(*_pick(arrays, "mixture", Mixture._fields)),
-            Projection(*_pick(arrays, "fisher", Projection._fields)),
-        )
-
-
-def _pick(arrays: Mapping[str, Array], part: str, names: tuple[str, ...]) -> list[Array]:
-    return [arrays[f"{part}.{name}"].astype(np.float32) for name in names]
 
 
 def choose_photos(count: int, *, seed: int) -> Array:
