@@ -18,7 +18,7 @@ myst_heading_anchors = 3
 default_role = "code"  # docstrings mark code with single backticks
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-napoleon_google_docstring = False
+napoleon_numpy_docstring = True  # `StackedIBP`, as scikit-learn has it
 
 html_theme = "furo"
 html_title = f"tagsight {release}"

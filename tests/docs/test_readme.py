@@ -1,14 +1,15 @@
-"""Every shell line of the README's own-photos section runs, in order, on a small collection with its words."""
+"""The Python example and every shell line of the README run, in order, on a small collection with its words."""
 
 import re
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tagsight.demo import render_collection
-from tests.pages import make_environment, read_commands
+from tests.pages import make_environment, read_blocks, read_commands
 from tests.web.test_serve_guide import fetch
 
 WORDS = {"car": "horse", "plain": "furry", "red": "brown"}  # of the rendered collection, and the README's instead
@@ -42,6 +43,19 @@ def test_the_shell_lines_run(repository: Path, place: Path) -> None:
     for made in ("my.model", "masks/b.png", "masks/b.overlay.jpg", "factors.html", "my.index/manifest.json"):
         assert (place / made).stat().st_size > 0
     assert list((place / "out").iterdir())
+
+
+def test_the_python_example_runs(repository: Path, place: Path) -> None:
+    (code,) = read_blocks(repository / "README.md", "python")
+    environment = make_environment(place / "cache")
+    command = [sys.executable, "-c", f"{code}\nprint(index.find('furry brown horse', top=20)[0].path)"]
+    run = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    annotated, *_, best = run.stdout.splitlines()
+    assert annotated.startswith("new/b.jpg [(")
+    assert (place / "photos" / best).is_file()
+    for made in ("my.model", "outline.png", "my.index/manifest.json"):
+        assert (place / made).stat().st_size > 0
 
 
 def _serves(line: str, place: Path, environment: dict[str, str]) -> None:

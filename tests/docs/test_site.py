@@ -13,6 +13,7 @@ EXECUTED = {
     "docs/extend/exporter.md": "tests/docs/test_extend.py",
     "docs/extend/format.md": "tests/docs/test_extend.py",
     "docs/extend/method.md": "tests/docs/test_extend.py",
+    "docs/howto/arrays.md": "tests/docs/test_howto_arrays.py",
     "docs/howto/backbones.md": "tests/docs/test_howto_backbones.py",
     "docs/howto/bench.md": "tests/bench/test_howto.py",
     "docs/howto/cluster.md": "tests/docs/test_howto_cluster.py",
@@ -21,6 +22,7 @@ EXECUTED = {
     "docs/howto/gpu.md": "tests/docs/test_howto_gpu.py",
     "docs/howto/large.md": "tests/docs/test_howto_large.py",
     "docs/howto/outlines.md": "tests/cli/test_refine.py",
+    "docs/howto/python.md": "tests/docs/test_howto_python.py",
     "docs/howto/serve.md": "tests/web/test_serve_guide.py",
 }
 """The test that runs the `python` and `sh` blocks of each page that has some."""
