@@ -33,7 +33,6 @@ class FitSpec(NamedTuple):
     seed: int = 0
 
 
-@one_blas_thread()
 def fit_shards(
     shards: Sequence[Shard],
     spec: FitSpec,
@@ -43,22 +42,25 @@ def fit_shards(
     """Fit to shards in memory, with one global step per shard.
 
     Returns the fit and one batch per shard, with its local posterior. The fit resumes from `checkpoint` if that holds
-    progress, and saves its own there.
+    progress, and saves its own there. A stop signal ends it after a sweep.
     """
+    D, settings, loop, affinity, _, seed = spec
     progress = checkpoint and checkpoint.load_progress()
-    start = _make_start(shards, spec)
-    with open_batches(target) as make_batch:
+    with one_blas_thread(), open_batches(target) as make_batch:
+        start = _make_start(shards, spec)
         batches: list[LocalBatch] = []
         for b, shard in enumerate(shards):
             if checkpoint is None or progress is None:
-                batches.append(make_batch(shard, start(shard), spec.settings))
+                batches.append(make_batch(shard, start(shard), settings))
             else:
                 current, previous = load_posterior(checkpoint.batch_folder(b))
-                batches.append(make_batch(shard, current, spec.settings, previous=previous))
-        return _fit(batches, spec, checkpoint), batches
+                batches.append(make_batch(shard, current, settings, previous=previous))
+        loop = _save_progress(loop, batches, checkpoint)
+        result = fit(batches, D, settings, loop, affinity=affinity, seed=seed, progress=progress)
+        _save_result(result, checkpoint)
+        return result, batches
 
 
-@one_blas_thread()
 def fit_stored_shards(
     shards: StoredShards,
     square: float | Floats,
@@ -70,15 +72,20 @@ def fit_stored_shards(
 ) -> Fit:
     """Fit to shards on disk, with one global step per sweep; their local posteriors are written to `folder`.
 
-    `square` is the sum of squares of all features (`model.local_step.add_squares`).
+    `square` is the sum of squares of all features (`model.local_step.add_squares`). For `checkpoint` see `fit_shards`.
     """
-    with thread_map(n_threads) as run:
-        batch = StreamedBatch(shards, square, folder, spec.settings, run)
-        if checkpoint is not None and checkpoint.load_progress() is not None:
-            batch.resume(checkpoint.batch_folder(0))
-        else:
+    D, settings, loop, affinity, _, seed = spec
+    progress = checkpoint and checkpoint.load_progress()
+    with one_blas_thread(), thread_map(n_threads) as run:
+        batch = StreamedBatch(shards, square, folder, settings, run)
+        if checkpoint is None or progress is None:
             batch.start(_make_start(shards, spec))
-        return _fit([batch], spec, checkpoint)
+        else:
+            batch.resume(checkpoint.batch_folder(0))
+        loop = _save_progress(loop, [batch], checkpoint)
+        result = fit([batch], D, settings, loop, affinity=affinity, seed=seed, progress=progress)
+        _save_result(result, checkpoint)
+        return result
 
 
 def _make_start(shards: Sequence[Shard], spec: FitSpec) -> Callable[[Shard], Local]:
@@ -90,22 +97,20 @@ def _make_start(shards: Sequence[Shard], spec: FitSpec) -> Callable[[Shard], Loc
     return lambda shard: start_local(shard, fill, alpha, plan)
 
 
-def _fit(batches: Sequence[CheckpointableBatch], spec: FitSpec, checkpoint: FitCheckpoint | None) -> Fit:
-    """Run `model.fit.fit`, from and to `checkpoint` if there is one; a stop signal ends it after a sweep."""
-    D, settings, loop, affinity, _, seed = spec
-    if checkpoint is None:
-        return fit(batches, D, settings, _check_after_sweeps(loop), affinity=affinity, seed=seed)
-    loop = loop._replace(on_progress=lambda progress: checkpoint.update(progress, batches))
-    progress = checkpoint.load_progress()
-    result = fit(batches, D, settings, loop, affinity=affinity, seed=seed, progress=progress)
-    checkpoint.save_fit(result)
-    checkpoint.stop.check()
-    return result
+def _save_progress(loop: Loop, batches: Sequence[CheckpointableBatch], checkpoint: FitCheckpoint | None) -> Loop:
+    """Return `loop` with a callback that saves progress to `checkpoint`, and stops the fit after a signal."""
 
-
-def _check_after_sweeps(loop: Loop) -> Loop:
     def on_progress(progress: FitProgress) -> None:
-        check_stop()
         loop.on_progress(progress)
+        if checkpoint is None:
+            check_stop()
+        else:
+            checkpoint.update(progress, batches)
 
     return loop._replace(on_progress=on_progress)
+
+
+def _save_result(result: Fit, checkpoint: FitCheckpoint | None) -> None:
+    if checkpoint is not None:
+        checkpoint.save_fit(result)
+        checkpoint.stop.check()

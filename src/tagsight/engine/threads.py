@@ -29,11 +29,14 @@ class ThreadBatch:
 
     def summarise(self, state: Globals) -> Summary:
         """Return the summary of the current local posterior."""
-        return self._visit(state, Visit(passes=0))
+        _, summary = local_step(self.shard, self.local, state, self._settings, Visit(passes=0), self._run)
+        return summary
 
     def step(self, state: Globals) -> Summary:
         """Update the local posterior and return its summary."""
-        return self._visit(state, Visit(passes=self._settings.passes))
+        visit = Visit(passes=self._settings.passes)
+        self.local, summary = local_step(self.shard, self.local, state, self._settings, visit, self._run)
+        return summary
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
         """Return a sample of regions minus the contribution of the tagged factors."""
@@ -52,10 +55,6 @@ class ThreadBatch:
     def save(self, folder: Path, *, with_previous: bool) -> None:
         """Save the local posterior and, if `with_previous`, the one that `restore` returns to."""
         save_posterior(SavedPosterior(self.local, self.previous if with_previous else None), folder)
-
-    def _visit(self, state: Globals, visit: Visit) -> Summary:
-        self.local, summary = local_step(self.shard, self.local, state, self._settings, visit, self._run)
-        return summary
 
 
 @contextmanager

@@ -6,7 +6,7 @@ any sweep and resume later.
 """
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from math import inf
 from typing import NamedTuple, Protocol
 
@@ -121,7 +121,13 @@ def fit(
     """
     at = progress or _start_progress(batches, D, settings, affinity)
     while True:
-        best = _accept_stage(batches, at, _run_stage(batches, at, settings, loop))
+        # Bounds under different M cannot be compared, so trials keep M fixed.
+        stage_settings = settings._replace(learn_affinity=settings.learn_affinity and not at.on_trial)
+        stage_loop = loop._replace(on_progress=partial(_report_progress, loop, at))
+        ended = run_sweeps(
+            batches, at.summaries, at.state, stage_settings, stage_loop, n_run=at.n_run, sweeps=at.sweeps
+        )
+        best = _accept_stage(batches, at, ended)
         following = _start_next_stage(batches, at, best, settings, loop, seed)
         if following is None:
             return best
@@ -176,16 +182,9 @@ def _start_progress(batches: Sequence[Batch], D: int, settings: Settings, affini
     return FitProgress(FIRST, state, summaries, (), 0)
 
 
-def _run_stage(batches: Sequence[Batch], at: FitProgress, settings: Settings, loop: Loop) -> Fit:
-    """Run the stage of `at` to its end."""
-
-    def on_progress(progress: FitProgress) -> None:
-        loop.on_progress(progress._replace(stage=at.stage, best=at.best, first_bound=at.first_bound))
-
-    if at.on_trial:
-        settings = settings._replace(learn_affinity=False)  # bounds under different M cannot be compared
-    stage_loop = loop._replace(on_progress=on_progress)
-    return run_sweeps(batches, at.summaries, at.state, settings, stage_loop, n_run=at.n_run, sweeps=at.sweeps)
+def _report_progress(loop: Loop, at: FitProgress, progress: FitProgress) -> None:
+    """Report the progress of `run_sweeps` within the stage of `at`."""
+    loop.on_progress(progress._replace(stage=at.stage, best=at.best, first_bound=at.first_bound))
 
 
 def _accept_stage(batches: Sequence[FitBatch], at: FitProgress, ended: Fit) -> Fit:

@@ -91,7 +91,6 @@ class _FitContext(NamedTuple):
                 shutil.rmtree(self.folder / name)
 
 
-@one_blas_thread()
 def fit_photos(
     photos: Sequence[PhotoFeatures],
     tags: Tags,
@@ -106,30 +105,27 @@ def fit_photos(
     """
     options = options or TrainOptions()
     check_options(options)
-    with ExitStack() as stack:
+    tagged_photos = _TaggedPhotos(photos, np.array([len(photo.features) for photo in photos]), tags)
+    with one_blas_thread(), ExitStack() as stack:
         folder = None
         if options.memory is not None:
             folder = checkpoint.work if checkpoint else Path(stack.enter_context(TemporaryDirectory()))
-        sizes = np.array([len(photo.features) for photo in photos])
-        return _fit_photos(_TaggedPhotos(photos, sizes, tags), _FitContext(options, report, checkpoint, folder))
-
-
-def _fit_photos(tagged_photos: _TaggedPhotos, context: _FitContext) -> FitResult:
-    space = _learn_space(tagged_photos, context.options)
-    context = _plan_batches(tagged_photos, space, context)
-    held_out = None
-    if len(tagged_photos.photos) >= FEWEST_TO_HOLD_OUT:
-        held_out = _calibrate(tagged_photos, space, context)
-    batches = context.make_batches(tagged_photos, space, "learning")
-    parts, bound = _fit_parts(tagged_photos, batches, space, context, "learning")
-    if held_out is None:
-        calibration = Calibrations(attributes=AS_MODELLED) if parts.object_attributes else Calibrations()
-        held_out = HeldOutFit(0.0, calibration)
-    if parts.classifiers:
-        parts = parts._replace(classifiers=parts.classifiers._replace(bias=held_out.bias))
-    predictor = Predictor(space.embedding, parts, held_out.calibration)
-    top_regions = merge_top_regions(list(_find_top_regions(tagged_photos, batches, predictor, context.options)))
-    return FitResult(predictor, top_regions, bound)
+        context = _FitContext(options, report, checkpoint, folder)
+        space = _learn_space(tagged_photos, options)
+        context = _plan_batches(tagged_photos, space, context)
+        held_out = None
+        if len(photos) >= FEWEST_TO_HOLD_OUT:
+            held_out = _calibrate(tagged_photos, space, context)
+        batches = context.make_batches(tagged_photos, space, "learning")
+        parts, bound = _fit_parts(tagged_photos, batches, space, context, "learning")
+        if held_out is None:
+            calibration = Calibrations(attributes=AS_MODELLED) if parts.object_attributes else Calibrations()
+            held_out = HeldOutFit(0.0, calibration)
+        if parts.classifiers:
+            parts = parts._replace(classifiers=parts.classifiers._replace(bias=held_out.bias))
+        predictor = Predictor(space.embedding, parts, held_out.calibration)
+        top_regions = merge_top_regions(list(_find_top_regions(tagged_photos, batches, predictor, options)))
+        return FitResult(predictor, top_regions, bound)
 
 
 def _find_top_regions(

@@ -54,54 +54,36 @@ def train(
     checkpointing: CheckpointOptions | None = None,
 ) -> Outcome:
     """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
+    clock = _Clock()
     check_options(options)
     if not any(photo.objects or photo.attributes for photo in collection.photos):
         raise InputError(f"no photo of {collection.name!r} has a tag, so no word can be learned: add tags")
     check_device(options.device)  # now, not after an hour of describing photos
     check_engine(options.engine, options.device)
     with open_engine(options.engine, options.address) as map_fn:
-        return _train(collection, options, report, checkpointing, map_fn)
-
-
-def _train(
-    collection: Collection,
-    options: TrainOptions,
-    report: Report,
-    checkpointing: CheckpointOptions | None,
-    map_fn: MapFunction | None,
-) -> Outcome:
-    clock = _Clock()
-    with clock.stage("codebook"):
-        extractor_config = make_extractor_config(collection, options, report)
-    with clock.stage("features"):
-        extraction = _extract(collection, extractor_config, options, report, map_fn)
-    tagged = {photo.path: photo for photo in collection.photos}
-    matrix = tag_matrix([tagged[path] for path in extraction.photos], collection.vocabulary)
-    tags = Tags(*np.hsplit(matrix, [len(collection.vocabulary.objects)]))
-    checkpoint = None
-    if checkpointing is not None:
-        identity = identify(extraction, collection.vocabulary, matrix, options)
-        checkpoint = open_checkpoint(
-            checkpointing.folder, identity, resume=checkpointing.resume, stop=checkpointing.stop
-        )
-    photos = extraction.described if options.memory else list(extraction.load())
-    with clock.stage("model"):
-        fitted = fit_photos(photos, tags, options, report, checkpoint)
-    with clock.stage("examples"):
-        example_crops = crop_examples(fitted.top_regions, extraction.photos, photos)
+        with clock.stage("codebook"):
+            extractor_config = make_extractor_config(collection, options, report)
+        with clock.stage("features"):
+            extraction = _extract(collection, extractor_config, options, report, map_fn)
+        tagged = {photo.path: photo for photo in collection.photos}
+        matrix = tag_matrix([tagged[path] for path in extraction.photos], collection.vocabulary)
+        tags = Tags(*np.hsplit(matrix, [len(collection.vocabulary.objects)]))
+        checkpoint = None
+        if checkpointing is not None:
+            identity = identify(extraction, collection.vocabulary, matrix, options)
+            checkpoint = open_checkpoint(
+                checkpointing.folder, identity, resume=checkpointing.resume, stop=checkpointing.stop
+            )
+        photos = extraction.described if options.memory else list(extraction.load())
+        with clock.stage("model"):
+            fitted = fit_photos(photos, tags, options, report, checkpoint)
+        with clock.stage("examples"):
+            example_crops = crop_examples(fitted.top_regions, extraction.photos, photos)
     training = Training(len(photos), options.seed, fitted.bound, metadata.version("tagsight"))
-    return Outcome(
-        TrainedModel(
-            collection.vocabulary,
-            extractor_config,
-            options.n_regions,
-            fitted.predictor,
-            example_crops,
-            training,
-        ),
-        extraction.problems,
-        clock.seconds,
+    model = TrainedModel(
+        collection.vocabulary, extractor_config, options.n_regions, fitted.predictor, example_crops, training
     )
+    return Outcome(model, extraction.problems, clock.seconds)
 
 
 def identify(extraction: Extraction, vocabulary: Vocabulary, tags: Array, options: TrainOptions) -> Identity:
