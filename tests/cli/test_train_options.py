@@ -59,7 +59,7 @@ def test_every_option_of_a_training_is_on_the_command_line() -> None:
     [
         (("--shrinkage", "-1"), "shrinkage must lie between 1e-06 and 1e"),
         (("--shrinkage", "nan"), "shrinkage must lie between 1e-06 and 1e"),
-        (("--attribute-shrinkage", "2"), "attribute_shrinkage is given without shrinkage for the other factors too"),
+        (("--attribute-shrinkage", "2"), "attribute_shrinkage is given without shrinkage: set shrinkage too"),
         (("--noise", "loud"), "noise must be one of isotropic, full"),
         (("--preset", "ws-sibp", "--photo-effect", "1.5"), "photo_effect must lie between 0 and 1"),
         (("--attributes-of", "objects"), "attributes_of objects needs a model without region classifiers"),

@@ -26,11 +26,10 @@ ADVICE = {  # how to continue a command that was stopped
 
 def main() -> None:
     """Run the command line; the process ends after it."""
-    arguments = sys.argv[1:]
-    with exit_with_code(ADVICE.get("".join(arguments[:1]), "run the same command again")):
-        from tagsight.cli.app import choose_commands, make_app
+    with exit_with_code(ADVICE.get("".join(sys.argv[1:2]), "run the same command again")):
+        from tagsight.cli.app import make_app
 
-        make_app(choose_commands(arguments))()
+        make_app()()
 
 
 @contextmanager

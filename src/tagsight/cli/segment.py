@@ -28,10 +28,12 @@ def run(
     ] = False,
     backbone: Backbone = None,
 ) -> None:
-    """Outline the objects of photos: DIR/NAME.png, 0 background, 1.. objects in the model's order.
+    """Outline the objects of photos and write a mask of each photo.
 
-    Masks of a folder's photos keep their place under it: DIR/SUBFOLDER/NAME.png. Where two photos would share a name,
-    both masks have the photo's full name: DIR/NAME.jpg.png. Masks of an earlier run are replaced, other files never.
+    The mask DIR/NAME.png has the size of the photo. Its values are 0 for background and 1, 2, ... for the objects, in
+    the order of 'tagsight factors'. Masks of a folder's photos keep their place under it: DIR/SUBFOLDER/NAME.png. Where
+    two photos would share a name, both masks have the photo's full name: DIR/NAME.jpg.png. Masks of an earlier run are
+    replaced, other files are not.
     """
     loaded = load(model, backbone=backbone)
     chosen = choose_photos(images)

@@ -8,6 +8,7 @@ import typer
 
 from tagsight.api import Model, train
 from tagsight.cli.arguments import (
+    COMPUTING,
     Address,
     AsJson,
     CollectionFolder,
@@ -32,64 +33,100 @@ from tagsight.training.options import TrainOptions
 
 DEFAULTS = TrainOptions()
 PRESET = "with --preset only"
+MODEL = "Options of the model"
 
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")]
 Preset = Annotated[
     str | None,
-    typer.Option(help=f"Train one of the paper's models instead: {', '.join(PRESETS)}.", show_default="none"),
+    typer.Option(
+        rich_help_panel=MODEL,
+        help=f"Train one of the paper's models instead: {', '.join(PRESETS)}.",
+        show_default="none",
+    ),
 ]
 Features = Annotated[
-    str, typer.Option(help=f"Features of regions: {', '.join(FAMILIES)}, or the path of an ONNX network.")
+    str,
+    typer.Option(
+        rich_help_panel=MODEL, help=f"Features of regions: {', '.join(FAMILIES)}, or the path of an ONNX network."
+    ),
 ]
-Free = Annotated[int, typer.Option("--free", min=0, help="Number of factors to discover beside the tags.")]
-Regions = Annotated[int, typer.Option("--regions", min=1, help="Number of regions per photo.")]
+Free = Annotated[
+    int, typer.Option("--free", rich_help_panel=MODEL, min=0, help="Number of factors to discover beside the tags.")
+]
+Regions = Annotated[int, typer.Option("--regions", rich_help_panel=MODEL, min=1, help="Number of regions per photo.")]
 Coupling = Annotated[
     float | None,
     typer.Option(
-        min=0.0, help="Strength of the field between neighbouring regions.", show_default="1, or the preset's"
+        rich_help_panel=MODEL,
+        min=0.0,
+        help="Strength of the field between neighbouring regions.",
+        show_default="1, or the preset's",
     ),
 ]
 Affinity = Annotated[
     float | None,
-    typer.Option(min=0.0, help="Strength of the field within a region.", show_default="1, or the preset's"),
+    typer.Option(
+        rich_help_panel=MODEL, min=0.0, help="Strength of the field within a region.", show_default="1, or the preset's"
+    ),
 ]
 Centred = Annotated[
     bool | None,
     typer.Option(
         "--centred/--no-centred",
+        rich_help_panel=MODEL,
         help="Let the field within a region act on deviations from the photo's mean.",
         show_default="no, or the preset's",
     ),
 ]
-Noise = Annotated[str, typer.Option(help="Covariance of the model's noise: isotropic or full.")]
+Noise = Annotated[str, typer.Option(rich_help_panel=MODEL, help="Covariance of the model's noise: isotropic or full.")]
 Exclusive = Annotated[
     bool,
     typer.Option(
-        "--exclusive/--no-exclusive", help="Allow at most one object or free factor in a region, beside attributes."
+        "--exclusive/--no-exclusive",
+        rich_help_panel=MODEL,
+        help="Allow at most one object or free factor in a region, beside attributes.",
     ),
 ]
 Shrinkage = Annotated[
     float | None,
     typer.Option(
+        rich_help_panel=MODEL,
         help="Strength of the prior that draws appearances towards zero, as a number of regions.",
         show_default="learned",
     ),
 ]
 AttributeShrinkage = Annotated[
-    float | None, typer.Option(help="The same for attributes.", show_default="that of --shrinkage")
+    float | None,
+    typer.Option(rich_help_panel=MODEL, help="The same for attributes.", show_default="that of --shrinkage"),
 ]
-Start = Annotated[str, typer.Option(help=f"How assignments are initialised: {', '.join(STARTS)}.")]
+Start = Annotated[
+    str, typer.Option(rich_help_panel=MODEL, help=f"How assignments are initialised: {', '.join(STARTS)}.")
+]
 PhotoEffect = Annotated[
-    float, typer.Option(help=f"Share of a photo's mean vector to subtract from its regions, 0 to 1; {PRESET}.")
+    float,
+    typer.Option(
+        rich_help_panel=MODEL, help=f"Share of a photo's mean vector to subtract from its regions, 0 to 1; {PRESET}."
+    ),
 ]
-AttributesOf = Annotated[str, typer.Option(help=f"What an attribute describes: regions or objects; {PRESET}.")]
+AttributesOf = Annotated[
+    str, typer.Option(rich_help_panel=MODEL, help=f"What an attribute describes: regions or objects; {PRESET}.")
+]
 PhotoPrior = Annotated[
     float | None,
-    typer.Option(help=f"Strength of the photo-level prior of objects, such as 30; {PRESET}.", show_default="no prior"),
+    typer.Option(
+        rich_help_panel=MODEL,
+        help=f"Strength of the photo-level prior of objects, such as 30; {PRESET}.",
+        show_default="no prior",
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
-Device = Annotated[str, typer.Option(help="Device of the network and the model: cpu, cuda or cuda-bf16.")]
-Memory = Annotated[str | None, typer.Option(help="Memory to train in, such as 2GB.", show_default="no limit")]
+Device = Annotated[
+    str, typer.Option(rich_help_panel=COMPUTING, help="Device of the network and the model: cpu, cuda or cuda-bf16.")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=COMPUTING, help="Memory to train in, such as 2GB.", show_default="no limit"),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint of a stopped training.")]
 
 
