@@ -72,7 +72,7 @@ results: demo
 	$(BIN)/python benchmarks/results_page.py
 
 lock:
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra docs --extra ray --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra bench --extra dev --extra docs --extra ray --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" -o requirements.lock
 
 clean:

@@ -1,9 +1,8 @@
-"""Memory: sizes as people write them, what this process holds, and when a budget is too small."""
+"""Memory: sizes as text, the resident memory of this process, and what remains of a budget."""
 
-import os
 import re
-import resource
-from pathlib import Path
+
+import psutil
 
 from tagsight.errors import InputError
 
@@ -13,7 +12,7 @@ LONGEST = 30  # digits of a size
 
 
 def read_size(text: str) -> int:
-    """Bytes that a size such as 2GB, 1.5GiB or 800MB stands for."""
+    """The number of bytes of a size such as 2GB, 1.5GiB or 800MB."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", text)
     if match is None or match[2].upper() not in UNITS or len(match[1]) > LONGEST:
         raise InputError(f"memory must be a size such as 2GB, 800MB or 1.5GiB, got {text!r}")
@@ -21,20 +20,20 @@ def read_size(text: str) -> int:
 
 
 def write_size(size: int) -> str:
-    """A size in the unit that reads best."""
+    """A number of bytes as text, in GB or MB."""
     return f"{size / 10**9:.2f}GB" if size >= 10**9 else f"{size / 10**6:.0f}MB"
 
 
 def measure_resident() -> int:
-    """Bytes of memory that this process holds now; where the system does not tell, the most it ever held."""
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS counts bytes
+    """The resident memory of this process in bytes."""
+    return psutil.Process().memory_info().rss
 
 
 def leave_room(budget: int, need: int, purpose: str) -> int:
-    """Bytes of a budget left when `need` more are taken for what cannot be split; InputError if there are none."""
+    """The bytes of a budget that remain after the memory in use and `need` more; InputError if none remain.
+
+    `purpose` names what needs the memory in the error message.
+    """
     left = budget - measure_resident() - need
     if left <= 0:
         least = write_size(budget - left + 10**7)

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from platformdirs import user_cache_path
+
 from tagsight.errors import InputError, TagsightWarning, WriteError
 
 _PARTIAL = re.compile(r"\.partial-[0-9a-f]{16}")
@@ -87,19 +89,20 @@ def read_bytes(path: Path) -> bytes:
 
 
 def locate_cache() -> Path:
-    """$TAGSIGHT_CACHE, or tagsight in $XDG_CACHE_HOME or ~/.cache; a temporary folder where that cannot be written to.
+    """The folder $TAGSIGHT_CACHE, or the user's cache folder of the platform (~/.cache/tagsight on Linux).
 
-    The temporary folder is that of this process and of those it starts, and is removed when this process ends.
+    If that cannot be written to, a temporary folder of this process and of those that it starts, which is removed when
+    this process ends.
     """
     if own := os.environ.get("TAGSIGHT_CACHE"):
         return Path(own)
-    prior_log_odds = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tagsight"
-    if can_write(prior_log_odds):
-        return prior_log_odds
+    usual = user_cache_path("tagsight", appauthor=False)
+    if can_write(usual):
+        return usual
     folder = tempfile.mkdtemp(prefix="tagsight-cache-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["TAGSIGHT_CACHE"] = folder
-    message = f"the cache {str(prior_log_odds)!r} cannot be written to, so nothing is cached beyond this run"
+    message = f"the cache {str(usual)!r} cannot be written to, so nothing is cached beyond this run"
     warnings.warn(f"{message}; point TAGSIGHT_CACHE to a folder to keep it", TagsightWarning, stacklevel=2)
     return Path(folder)
 
