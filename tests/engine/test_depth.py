@@ -24,7 +24,8 @@ kernel, stacks = local_step.visit_photos, []
 def record(*arguments):
     if arguments[7].passes > 0:
         frames = [frame for frame in inspect.stack()[1:] if frame.filename.startswith(package)]
-        stacks.append([frame.function for frame in frames])
+        if frames[-1].function == "main":  # not in a thread of a pool
+            stacks.append([frame.function for frame in frames])
     return kernel(*arguments)
 
 
@@ -46,5 +47,4 @@ def test_few_calls_from_the_train_command_to_the_kernel(tmp_path: Path) -> None:
     found: list[list[str]] = json.loads(stacks.read_text())
     assert found
     for stack in found:
-        assert stack[-1] == "main"
         assert len(stack) - 1 <= MOST_CALLS, " < ".join(stack)
