@@ -244,6 +244,17 @@ def test_an_uploaded_photo_is_not_written_to_disk(
     assert opened == []
 
 
+def test_every_operation_and_parameter_is_described(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            assert operation["description"].endswith("."), (method, path)
+            for parameter in operation.get("parameters", []):
+                assert parameter["description"].endswith("."), (method, path, parameter["name"])
+    for name, schema in document["components"]["schemas"].items():
+        assert schema["description"].endswith("."), name
+
+
 def test_errors_match_their_openapi_description(client: httpx.Client) -> None:
     described = client.get("/openapi.json").json()
     n_pictures = 0

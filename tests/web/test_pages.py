@@ -63,6 +63,8 @@ def test_the_search_page_counts_the_photos_and_explains_the_percentage(client: h
         assert answer["total"] == n_hits
     nothing = client.get("/", params={"q": f"{word} {other}", "threshold": 1}).text
     assert "No photo scores 100% or more" in nothing
+    assert "The probabilities of the parts are multiplied" in client.get("/", params={"q": f"{word}, {other}"}).text
+    assert "are multiplied" not in client.get("/", params={"q": word}).text
     assert "Lower the minimum score, or leave out a word" in nothing
     assert "probability that the object is in the photo" in client.get("/photos/1").text
 

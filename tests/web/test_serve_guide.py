@@ -64,7 +64,7 @@ def fetch(address: str) -> httpx.Response:
 def test_the_pictures_of_the_guide_exist_and_are_small(repository: Path) -> None:
     text = (repository / "docs/howto/serve.md").read_text()
     named = set(re.findall(r"\((\.\./pictures/[^)]+)\)", text))
-    assert len(named) == 12
+    assert len(named) == 13
     for name in named:
         assert 0 < (repository / "docs/howto" / name).stat().st_size < 300_000, name
 

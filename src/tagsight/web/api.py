@@ -18,6 +18,7 @@ from tagsight.web.dependencies import (
     Count,
     CurrentIndex,
     CurrentServices,
+    FactorName,
     ObjectCount,
     PhotoNumber,
     QueryText,
@@ -45,7 +46,7 @@ UPLOAD_BODY = {
     "requestBody": {
         "required": True,
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-        "description": "The content of an image file: JPEG, PNG, WEBP, AVIF, BMP, TIFF or GIF.",
+        "description": "The content of an image file: JPEG, PNG, WebP, AVIF, BMP, TIFF or GIF.",
     }
 }
 
@@ -133,7 +134,7 @@ def get_photo_image(
     services: CurrentServices,
     photo: PhotoNumber,
     side: Annotated[Literal["480", "1600"], Query(description="The longer side in pixels, at most.")] = "480",
-    if_none_match: Annotated[str | None, Header()] = None,
+    if_none_match: Annotated[str | None, Header(description="ETag of a cached image.")] = None,
 ) -> JpegResponse:
     """Return a photo as an upright JPEG without the metadata of the file."""
     file = locate_photo(services.index, photo)
@@ -178,13 +179,13 @@ def get_example_crop(
 
 
 @router.put("/factors/{factor}/name", responses=BODY_ERRORS)
-def name_factor(index: CurrentIndex, factor: str, request: schemas.NameRequest) -> schemas.DiscoveredFactor:
+def name_factor(index: CurrentIndex, factor: FactorName, request: schemas.NameRequest) -> schemas.DiscoveredFactor:
     """Give a discovered factor a name; searches can use the name at once."""
     return schemas.DiscoveredFactor(factor=factor, name=index.name_factor(factor, request.name))
 
 
 @router.delete("/factors/{factor}/name", responses=BODY_ERRORS)
-def remove_name(index: CurrentIndex, factor: str) -> schemas.DiscoveredFactor:
+def remove_name(index: CurrentIndex, factor: FactorName) -> schemas.DiscoveredFactor:
     """Remove the name of a discovered factor."""
     index.remove_name(factor)
     return schemas.DiscoveredFactor(factor=factor, name=None)

@@ -24,9 +24,9 @@ from tagsight.web.uploads import MAX_BYTES, UploadAnnotator
 
 STATIC = Path(__file__).parent / "static"
 UPLOAD_PATHS = ("/annotate", "/api/annotate", "/api/annotate/mask.png")
-UNREADABLE_INDEX = "the index cannot be read; the log of the server has the reason"
+UNREADABLE_INDEX = "the index cannot be read; the reason is in the log of the server"
 UNWRITABLE_INDEX = "the index cannot be written to now; try again later"
-SERVER_FAILURE = "the server failed on this request; the log of the server has the reason"
+SERVER_FAILURE = "the server failed on this request; the reason is in the log of the server"
 RETRY_AFTER = {"Retry-After": "5"}  # seconds
 log = logging.getLogger("uvicorn.error")
 

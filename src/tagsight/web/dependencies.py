@@ -17,6 +17,7 @@ DEFAULT_THRESHOLD = 0.2  # of a search
 MAX_NUMBER = 2**32 - 1  # of a photo, a region or a factor
 
 PhotoNumber = Annotated[int, Path(ge=0, le=MAX_NUMBER, description="Number of the photo in the index.")]
+FactorName = Annotated[str, Path(description="Name of a discovered factor in the model, such as `free-1`.")]
 QueryText = Annotated[
     str,
     Query(
