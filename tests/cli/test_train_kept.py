@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tagsight.engine.checkpoint import SCHEMA, checkpoint_folder, has_checkpoint, open_checkpoint, remove_checkpoint
+from tagsight.engine.checkpoint import checkpoint_folder, has_checkpoint, open_checkpoint, remove_checkpoint
 from tagsight.errors import InputError, StoppedError
 from tagsight.runtime.interrupts import Stop
 from tagsight.storage.files import place_partial
@@ -83,7 +83,10 @@ def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda header: header | {"schema": 99}, f"has checkpoint schema 99, this version of tagsight needs {SCHEMA}"),
+        (
+            lambda header: header | {"schema": 99},
+            "has checkpoint schema 99, this version of tagsight needs",
+        ),
         (lambda header: {"schema": 2}, "is damaged"),
     ],
 )

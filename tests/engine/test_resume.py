@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tagsight.engine.checkpoint import FitCheckpoint
+from tagsight.engine.checkpoint import FORMAT, FitCheckpoint
 from tagsight.engine.devices import ComputeTarget
 from tagsight.engine.fit import FitSpec, fit_shards, fit_stored_shards
-from tagsight.engine.fit_file import load_progress, save_fit, save_progress
 from tagsight.engine.shard_file import StoredShards, save_shard
 from tagsight.errors import StoppedError
 from tagsight.model.fields import correlate_tags
@@ -21,6 +20,7 @@ from tagsight.model.layout import Shard, split_photos
 from tagsight.model.local_step import BLOCK, add_squares
 from tagsight.model.settings import NOISES, Settings, plan_sticks
 from tagsight.runtime.interrupts import Stop
+from tagsight.storage.records import load_record, save_record
 from tagsight.types import Floats
 from tests.engine.training import FACTORS, draw_photos
 
@@ -71,7 +71,7 @@ def learn_on_disk(spec: FitSpec, checkpoint: FitCheckpoint | None, folder: Path)
 
 
 def to_bytes(fit: Fit, folder: Path) -> bytes:
-    save_fit(fit, folder / "fit")
+    save_record(fit, folder / "fit", FORMAT)
     return (folder / "fit").read_bytes()
 
 
@@ -157,9 +157,9 @@ def test_shards_on_disk_give_the_bits_of_one_in_memory(tmp_path: Path, start: st
 
 def test_a_position_comes_back_as_it_was(positions: list[FitProgress], tmp_path: Path) -> None:
     for position in (positions[0], next(p for p in positions if p.on_trial), positions[-1]):
-        save_progress(position, tmp_path / "a")
-        back = load_progress(tmp_path / "a")
-        save_progress(back, tmp_path / "b")
+        save_record(position, tmp_path / "a", FORMAT)
+        back = load_record(FitProgress, tmp_path / "a", FORMAT)
+        save_record(back, tmp_path / "b", FORMAT)
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
         assert_same(back, position)
 

@@ -58,9 +58,8 @@ def test_wrong_values_are_refused(changes: dict[str, Any], message: str) -> None
 
 
 def test_the_defaults_of_the_command_are_those_of_the_record() -> None:
-    names = {"n_free": "free", "n_regions": "regions", "n_workers": "workers"}
     by_preset = {"coupling", "affinity", "centred"}  # None: those of the preset
     defaults = {name: one.default for name, one in inspect.signature(train.run).parameters.items()}
     compared = {field.name for field in fields(TrainOptions)} - by_preset - {"learn_affinity", "classifiers", "weights"}
     for name in compared:
-        assert defaults[names.get(name, name)] == getattr(TrainOptions(), name), name
+        assert defaults[name] == getattr(TrainOptions(), name), name

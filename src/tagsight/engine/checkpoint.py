@@ -2,33 +2,34 @@
 
     MODEL.checkpoint/
       header.json                        schema and identity: settings and hashes of the data, by name
-      results/NAME.json                  a SHA-256, and on the next line the result of a finished stage as JSON
-      fits/NAME/done.safetensors         the result of a finished fit
+      results/NAME.safetensors           the record of a finished stage
+      fits/NAME/done.safetensors         the result of a finished fit, `model.fit.Fit`
       fits/NAME/000120/                  the progress of an unfinished fit after 120 sweeps:
         progress.safetensors               `model.fit.FitProgress`
         batch-0/current-0.safetensors      local posteriors of the batches' shards, see `local_file`
       work/                              files that can be recreated, such as shards
 
-Every file and folder is written atomically. Training resumes only with the same data and settings.
+All files but the header are those of `storage.records`. Files and folders are written atomically. Training resumes only
+with the same data and settings.
 """
 
 import json
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
-from tagsight.engine.fit_file import load_fit, load_progress, save_fit, save_progress
 from tagsight.errors import InputError
 from tagsight.model.fit import Fit, FitProgress
 from tagsight.runtime.interrupts import Stop
 from tagsight.storage.files import is_partial, place_partial, write_atomically
 from tagsight.storage.outputs import MARKER, check_folder, claim_folder, is_claimed
-from tagsight.storage.tensor_file import TRAIN_ANEW
+from tagsight.storage.records import RecordFormat, load_record, save_record
 
-SCHEMA = 9
+T = TypeVar("T")
+
+FORMAT = RecordFormat("checkpoint file", 10, "train again without --resume")
 EVERY = 5  # sweeps between two saves of a fit's progress
 KIND = "tagsight checkpoint"
 HEADER = "header.json"
@@ -56,12 +57,12 @@ class FitCheckpoint:
 
     def load_fit(self) -> Fit | None:
         """Return the result of the fit; None if the fit is unfinished."""
-        return load_fit(self._fit_file) if self._fit_file.exists() else None
+        return load_record(Fit, self._fit_file, FORMAT) if self._fit_file.exists() else None
 
     def load_progress(self) -> FitProgress | None:
         """Return the saved progress of the fit; None if there is none."""
         latest = self._latest()
-        return latest and load_progress(latest / "progress.safetensors")
+        return latest and load_record(FitProgress, latest / "progress.safetensors", FORMAT)
 
     def batch_folder(self, batch: int) -> Path:
         """Return the folder with the local posterior of a batch at the saved progress."""
@@ -77,7 +78,7 @@ class FitCheckpoint:
 
     def save_fit(self, fit: Fit) -> None:
         """Save the result of the fit and remove its progress."""
-        save_fit(fit, self._fit_file)
+        save_record(fit, self._fit_file, FORMAT)
         for folder in self._progress_folders():
             shutil.rmtree(folder)
 
@@ -88,7 +89,7 @@ class FitCheckpoint:
     def _save_progress(self, progress: FitProgress, batches: Sequence[SavedBatch]) -> None:
         old = self._progress_folders()
         partial = place_partial(self._folder)
-        save_progress(progress, partial / "progress.safetensors")
+        save_record(progress, partial / "progress.safetensors", FORMAT)
         for b, batch in enumerate(batches):
             batch.save(partial / f"batch-{b}", with_previous=progress.on_trial)
         partial.rename(self._folder / f"{progress.n_run:06}")
@@ -118,24 +119,17 @@ class Checkpoint:
         """Folder for files that can be recreated."""
         return self.folder / WORK
 
-    def load_result(self, name: str) -> Any:
-        """Return the result saved under `name`; None if there is none."""
-        path = self.folder / RESULTS / f"{name}.json"
-        if not path.exists():
-            return None
-        try:
-            digest, text = path.read_text().split("\n", 1)
-        except (OSError, ValueError) as problem:
-            raise InputError(f"{str(path)!r} cannot be read: {problem}; {TRAIN_ANEW}") from problem
-        if digest != sha256(text.encode()).hexdigest():
-            raise InputError(f"{str(path)!r} is damaged: its checksum does not match; {TRAIN_ANEW}")
-        return json.loads(text)
+    def load_result(self, name: str, kind: type[T]) -> T | None:
+        """Return the record of type `kind` saved under `name`; None if there is none."""
+        path = self._result_file(name)
+        return load_record(kind, path, FORMAT) if path.exists() else None
 
-    def save_result(self, name: str, value: Any) -> None:
-        """Save the result of a finished stage; `value` must be representable as JSON."""
-        text = json.dumps(value)
-        content = f"{sha256(text.encode()).hexdigest()}\n{text}"
-        write_atomically(self.folder / RESULTS / f"{name}.json", content.encode())
+    def save_result(self, name: str, record: object) -> None:
+        """Save the record of a finished stage."""
+        save_record(record, self._result_file(name), FORMAT)
+
+    def _result_file(self, name: str) -> Path:
+        return self.folder / RESULTS / f"{name}.safetensors"
 
 
 def checkpoint_folder(output: Path) -> Path:
@@ -176,7 +170,7 @@ def open_checkpoint(folder: Path, identity: Identity, *, resume: bool, stop: Sto
         check_checkpoint_folder(folder)
         remove_checkpoint(folder)
         claim_folder(folder, KIND)
-        write_atomically(folder / HEADER, json.dumps({"schema": SCHEMA, "identity": identity}).encode())
+        write_atomically(folder / HEADER, json.dumps({"schema": FORMAT.schema, "identity": identity}).encode())
     for path in [path for path in folder.rglob("*") if is_partial(path.name)]:  # left by a killed process
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     return Checkpoint(folder, stop)
@@ -197,9 +191,10 @@ def _check_identity(folder: Path, identity: Identity) -> None:
         schema, saved = int(header["schema"]), dict(header["identity"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise InputError(f"{str(folder)!r} is damaged: {problem}; {START_OVER}") from problem
-    if schema != SCHEMA:
+    if schema != FORMAT.schema:
         raise InputError(
-            f"{str(folder)!r} has checkpoint schema {schema}, this version of tagsight needs {SCHEMA}; {START_OVER}"
+            f"{str(folder)!r} has checkpoint schema {schema}, this version of tagsight needs "
+            f"{FORMAT.schema}; {START_OVER}"
         )
     given: Identity = json.loads(json.dumps(identity))
     names = [name for name in {**given, **saved} if given.get(name) != saved.get(name)]

@@ -1,4 +1,4 @@
-"""Local posteriors as tensor files: exact arrays with a checksum, written atomically.
+"""Local posteriors as files of `storage.records`: exact arrays with a checksum, written atomically.
 
 A batch saves the posterior of each of its shards in one folder: `current-0`, `current-1`, ... While new free factors
 are on trial it also saves the posteriors that it may restore: `previous-0`, `previous-1`, ...
@@ -10,20 +10,20 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+from tagsight.engine.checkpoint import FORMAT
 from tagsight.errors import InputError
 from tagsight.model.state import Local, join_locals
-from tagsight.storage.tensor_file import TRAIN_ANEW, load_tensors, save_tensors
+from tagsight.storage.records import load_record, save_record
 
 
 def save_local(local: Local, path: Path) -> None:
     """Write the posterior of a shard."""
-    save_tensors(path, {}, local._asdict())
+    save_record(local, path, FORMAT)
 
 
 def load_local(path: Path) -> Local:
     """Load a file written by `save_local`."""
-    _, tensors = load_tensors(path)
-    return Local(*(tensors[name] for name in Local._fields))
+    return load_record(Local, path, FORMAT)
 
 
 def link_local(path: Path, to: Path) -> None:
@@ -31,7 +31,7 @@ def link_local(path: Path, to: Path) -> None:
     try:
         os.link(path, to)
     except FileNotFoundError as problem:
-        raise InputError(f"{str(path)!r} is missing; {TRAIN_ANEW}") from problem
+        raise InputError(f"{str(path)!r} is missing; {FORMAT.remedy}") from problem
 
 
 class SavedPosterior(NamedTuple):
@@ -62,7 +62,7 @@ def load_posterior(folder: Path) -> SavedPosterior:
     """Load the posteriors that a batch saved; those of several shards are joined."""
     current = [load_local(path) for path in _list_files(current_path, folder)]
     if not current:
-        raise InputError(f"{str(current_path(folder))!r} is missing; {TRAIN_ANEW}")
+        raise InputError(f"{str(current_path(folder))!r} is missing; {FORMAT.remedy}")
     previous = [load_local(path) for path in _list_files(previous_path, folder)]
     return SavedPosterior(join_locals(current), join_locals(previous) if previous else None)
 

@@ -1,32 +1,28 @@
-"""Shards on disk: one folder per shard, with features that can be memory-mapped, the layout, and a completion marker.
+"""Shards on disk: one folder per shard, with features and layout.
 
     features.npy           (n, D) features of the shard's photos, in the row order of the original features
-    layout.safetensors     the arrays of `model.layout.Layout`, with row numbers of features.npy; `Shard.square`
-    done.json              written last: schema, SHA-256 of the two files
+    layout.safetensors     `StoredLayout`, written last
 
-A folder without `done.json` was left by a killed process: `has_shard` returns False, and saving again replaces it.
+A folder without `layout.safetensors` was left by a killed process; saving the shard again replaces it.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, overload
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from tagsight.errors import InputError
 from tagsight.model.layout import Layout, Shard
-from tagsight.storage.files import replace_file, write_atomically
+from tagsight.storage.files import replace_file
+from tagsight.storage.records import RecordFormat, load_record, save_record
 from tagsight.types import Array, Floats, Ints
 
-SCHEMA = 2
-SQUARE = "square"
-FEATURES, LAYOUT, DONE = "features.npy", "layout.safetensors", "done.json"
+FORMAT = RecordFormat("shard layout", 3, "remove its folder and run again")
+FEATURES, LAYOUT = "features.npy", "layout.safetensors"
 CHUNK = 1 << 24  # bytes written or hashed at a time
 
 
@@ -35,6 +31,14 @@ class FeatureFile(NamedTuple):
 
     path: Path
     sha256: str
+
+
+class StoredLayout(NamedTuple):
+    """The layout of a shard, and what identifies its features."""
+
+    layout: Layout  # with row numbers of features.npy
+    square: float | Floats  # `Shard.square`
+    sha256: str  # of features.npy
 
 
 def is_intact(features: FeatureFile) -> bool:
@@ -52,7 +56,7 @@ def save_shard(shard: Shard, folder: Path, *, features: FeatureFile | None = Non
 
     If `features` is given, it must hold exactly these rows; the shard then links to that file instead of a copy.
     """
-    for name in (DONE, LAYOUT, FEATURES):
+    for name in (LAYOUT, FEATURES):
         (folder / name).unlink(missing_ok=True)
     own = np.sort(shard.layout.rows)
     rows = np.searchsorted(own, shard.layout.rows)
@@ -61,39 +65,22 @@ def save_shard(shard: Shard, folder: Path, *, features: FeatureFile | None = Non
     else:
         folder.mkdir(parents=True, exist_ok=True)
         os.link(features.path, folder / FEATURES)
-    arrays = {**shard.layout._replace(rows=rows)._asdict(), SQUARE: np.asarray(shard.square, np.float64)}
-    content = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
-    write_atomically(folder / LAYOUT, content)
-    done = {"schema": SCHEMA, FEATURES: features.sha256, LAYOUT: sha256(content).hexdigest()}
-    write_atomically(folder / DONE, json.dumps(done).encode())
+    layout = shard.layout._replace(rows=rows)
+    save_record(StoredLayout(layout, shard.square, features.sha256), folder / LAYOUT, FORMAT)
 
 
-def has_shard(folder: Path) -> bool:
-    """Return whether the folder holds a complete shard."""
-    return (folder / DONE).is_file()
-
-
-def identify_shard(folder: Path) -> str:
-    """Return a hash of the shard's content."""
-    return sha256(json.dumps(_read_done(folder), sort_keys=True).encode()).hexdigest()
-
-
-def load_shard(folder: Path, *, mmap: bool = False) -> Shard:
-    """Load a shard written by `save_shard`; with `mmap` its features are a read-only memory map.
-
-    Checksums are verified, except that of memory-mapped features, which are not read here.
-    """
-    done = _read_done(folder)
-    if not mmap:
-        check_shard(folder)
-    features: Array = np.load(folder / FEATURES, mmap_mode="r" if mmap else None, allow_pickle=False)
-    return Shard(features, *_read_layout(folder, done))
+def load_shard(folder: Path) -> Shard:
+    """Load a shard written by `save_shard`; InputError if either file is damaged."""
+    layout, square, digest = load_record(StoredLayout, folder / LAYOUT, FORMAT)
+    if not is_intact(FeatureFile(folder / FEATURES, digest)):
+        raise InputError(f"{str(folder / FEATURES)!r} is damaged; {FORMAT.remedy}")
+    return Shard(np.load(folder / FEATURES, allow_pickle=False), layout, square)
 
 
 def load_shard_into(folder: Path, buffer: Array) -> Shard:
     """Load a shard with its features in `buffer`, an array of bytes that is large enough."""
-    done = _read_done(folder)
-    return Shard(load_features_into(folder / FEATURES, buffer), *_read_layout(folder, done))
+    layout, square, _ = load_record(StoredLayout, folder / LAYOUT, FORMAT)
+    return Shard(load_features_into(folder / FEATURES, buffer), layout, square)
 
 
 def load_features_into(path: Path, buffer: Array) -> Array:
@@ -112,15 +99,7 @@ def load_features_into(path: Path, buffer: Array) -> Array:
 
 def load_layout(folder: Path) -> Layout:
     """Load the layout of a shard without its features."""
-    return _read_layout(folder, _read_done(folder))[0]
-
-
-def check_shard(folder: Path) -> None:
-    """Raise InputError unless both files have the checksums of what was written."""
-    done = _read_done(folder)
-    for name in (FEATURES, LAYOUT):
-        if not is_intact(FeatureFile(folder / name, done[name])):
-            raise InputError(f"{str(folder / name)!r} is damaged; remove {str(folder)!r} and run again")
+    return load_record(StoredLayout, folder / LAYOUT, FORMAT).layout
 
 
 class StoredShards(Sequence[Shard]):
@@ -180,31 +159,3 @@ def _save_rows(X: Array, rows: Ints, path: Path) -> str:
             total.update(piece)
             file.write(piece)
     return total.hexdigest()
-
-
-def _read_done(folder: Path) -> dict[str, Any]:
-    try:
-        done = json.loads((folder / DONE).read_bytes())
-        schema = int(done["schema"])
-    except OSError as problem:
-        raise InputError(f"there is no complete shard in {str(folder)!r}: {problem.strerror or problem}") from problem
-    except (ValueError, KeyError, TypeError) as problem:
-        raise InputError(f"{str(folder / DONE)!r} is damaged; remove {str(folder)!r} and run again") from problem
-    if schema != SCHEMA:
-        raise InputError(
-            f"{str(folder)!r} has shard schema {schema}, this version of tagsight needs {SCHEMA}; run again"
-        )
-    return done
-
-
-def _read_layout(folder: Path, done: dict[str, Any]) -> tuple[Layout, float | Floats]:
-    """Load the layout and the sum of squares."""
-    try:
-        content = (folder / LAYOUT).read_bytes()
-        if sha256(content).hexdigest() != done[LAYOUT]:
-            raise InputError(f"{str(folder / LAYOUT)!r} is damaged; remove {str(folder)!r} and run again")
-        arrays = load(content)
-        square = arrays.pop(SQUARE)
-        return Layout(**arrays), square if square.ndim else float(square)
-    except (OSError, SafetensorError, TypeError, KeyError) as problem:
-        raise InputError(f"{str(folder / LAYOUT)!r} cannot be read: {problem}; run again") from problem

@@ -23,8 +23,7 @@ import numpy as np
 from safetensors import SafetensorError
 
 from tagsight.errors import InputError
-from tagsight.storage.files import write_atomically
-from tagsight.storage.tensor_file import Header, Tensors, encode_tensors, read_tensors
+from tagsight.storage.tensor_file import Header, Tensors, encode_tensors, read_tensors, save_tensors
 from tagsight.types import Array
 
 T = TypeVar("T")
@@ -57,13 +56,17 @@ class RecordError(ValueError):
 
 def save_record(record: Any, path: Path, format: RecordFormat) -> None:
     """Write a record; at any time, `path` holds the previous content or the new one."""
-    write_atomically(path, encode_file(record, format))
+    save_tensors(path, *_sign(record, format))
 
 
 def encode_file(record: Any, format: RecordFormat) -> bytes:
     """The content of the record's file; equal records have equal content."""
+    return encode_tensors(*_sign(record, format))
+
+
+def _sign(record: Any, format: RecordFormat) -> tuple[Header, Tensors]:
     header, tensors = encode_record(record)
-    return encode_tensors({"format": format.name, "schema": format.schema, "record": header}, tensors)
+    return {"format": format.name, "schema": format.schema, "record": header}, tensors
 
 
 def load_record(kind: type[T], path: Path, format: RecordFormat) -> T:

@@ -14,12 +14,10 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from tagsight.errors import InputError
 from tagsight.storage.files import write_atomically
 from tagsight.types import Array
 
 ENTRY = "tagsight"  # of the metadata
-TRAIN_ANEW = "train again without --resume"  # the remedy for a damaged file of a checkpoint
 
 DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}  # those that NumPy has
 
@@ -64,17 +62,6 @@ def read_tensors(path: Path) -> TensorFile:
         return TensorFile(None, tensors, intact=False)
     recorded = header.pop("sha256", None)
     return TensorFile(header, tensors, intact=recorded == digest_tensors(header, tensors))
-
-
-def load_tensors(path: Path, remedy: str = TRAIN_ANEW) -> tuple[Header, Tensors]:
-    """Header and tensors that `save_tensors` wrote; an InputError with the remedy if they are not as written."""
-    try:
-        header, tensors, intact = read_tensors(path)
-    except (SafetensorError, OSError) as problem:
-        raise InputError(f"{str(path)!r} cannot be read: {problem}; {remedy}") from problem
-    if header is None or not intact:
-        raise InputError(f"{str(path)!r} is damaged: its checksum does not match; {remedy}")
-    return header, tensors
 
 
 def digest_tensors(header: Header, tensors: Tensors) -> str:

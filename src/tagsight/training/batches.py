@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, overload
 
 import numpy as np
-from safetensors import SafetensorError
 
-from tagsight.engine.checkpoint import FitCheckpoint
+from tagsight.engine.checkpoint import FORMAT, FitCheckpoint
 from tagsight.engine.devices import ComputeTarget
 from tagsight.engine.fit import FitSpec, fit_shards, fit_stored_shards
 from tagsight.engine.shard_file import (
@@ -23,6 +22,7 @@ from tagsight.engine.shard_file import (
     save_features,
     save_shard,
 )
+from tagsight.errors import InputError
 from tagsight.features.codebook import Projection, project
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.model.fit import Fit
@@ -32,7 +32,7 @@ from tagsight.model.local_step import BLOCK, add_squares
 from tagsight.model.settings import plan_sticks
 from tagsight.predict.predictor import Embedding, StackedRegions, embed, stack_regions
 from tagsight.runtime.memory import leave_room
-from tagsight.storage.tensor_file import load_tensors, read_tensors, save_tensors
+from tagsight.storage.records import load_record, save_record
 from tagsight.types import Array, Floats, Ints
 
 ALIGN = 4 * BLOCK  # photos; the length of a batch is a multiple of it
@@ -80,6 +80,14 @@ class PhotoBatches(Protocol):
     def fit(self, spec: FitSpec, allowed: Array, *, target: ComputeTarget, checkpoint: FitCheckpoint | None) -> Fit:
         """Fit the model, with one global step per sweep, where photos allow the factors in `allowed` (I, K)."""
         ...
+
+
+class StoredGraph(NamedTuple):
+    """The file beside the features of a batch on disk."""
+
+    sizes: Ints  # (I,) regions of each photo
+    edges: Edges
+    sha256: str  # of the features' file
 
 
 class InMemoryBatches:
@@ -146,23 +154,22 @@ class OnDiskBatches:
             weights.append(photo.edge_weights)
             first += len(photo.features)
         features = save_features(X, self._features(b))
-        graph = {"sizes": sizes, "pairs": np.concatenate(pairs), "weight": np.concatenate(weights)}
-        save_tensors(self._graph(b), {"features": features.sha256}, graph)
+        edges = Edges(np.concatenate(pairs), np.concatenate(weights))
+        save_record(StoredGraph(sizes, edges, features.sha256), self._graph(b), FORMAT)
 
     def _is_stored(self, b: int) -> bool:
         """Whether both files of the batch are complete and undamaged."""
         try:
-            header, _, intact = read_tensors(self._graph(b))
-        except (OSError, SafetensorError):
+            graph = load_record(StoredGraph, self._graph(b), FORMAT)
+        except InputError:
             return False
-        return intact and header is not None and is_intact(FeatureFile(self._features(b), header["features"]))
+        return is_intact(FeatureFile(self._features(b), graph.sha256))
 
     def _load(self, b: int) -> tuple[StackedRegions, FeatureFile]:
-        header, graph = load_tensors(self._graph(b))
-        sizes, pairs, weight = (graph[name] for name in ("sizes", "pairs", "weight"))
-        features = FeatureFile(self._features(b), header["features"])
+        sizes, edges, digest = load_record(StoredGraph, self._graph(b), FORMAT)
+        features = FeatureFile(self._features(b), digest)
         X = load_features_into(features.path, self._buffer)
-        return StackedRegions(X, np.repeat(np.arange(len(sizes)), sizes), Edges(pairs, weight)), features
+        return StackedRegions(X, np.repeat(np.arange(len(sizes)), sizes), edges), features
 
     def _features(self, b: int) -> Path:
         return self._folder / f"{b}.npy"

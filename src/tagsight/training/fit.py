@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from tagsight.classifiers.calibration import Calibration
 from tagsight.classifiers.fit import fit_classifiers
 from tagsight.classifiers.photo_prior import fit_photo_prior
 from tagsight.data.vocabulary import Tags
@@ -49,6 +48,12 @@ class FitResult(NamedTuple):
     predictor: Predictor
     top_regions: TopRegions  # training regions in which each factor is strongest, under the photos' tags
     bound: tuple[float, ...]  # after each sweep
+
+
+class BatchPlan(NamedTuple):
+    """How photos are divided into batches on disk."""
+
+    length: int  # photos per batch
 
 
 class _TaggedPhotos(NamedTuple):
@@ -171,13 +176,13 @@ def _plan_batches(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: _F
     if context.options.memory is None:
         return context
     _compile_kernels(tagged_photos, space, context)
-    length = context.checkpoint and context.checkpoint.load_result("length")
-    if length is None:
+    plan = context.checkpoint and context.checkpoint.load_result("batches", BatchPlan)
+    if plan is None:
         allowed = _allow(tagged_photos.allow_tagged(context.options), context.options)
-        length = plan_length(context.options.memory, tagged_photos.sizes, allowed, space.length)
+        plan = BatchPlan(plan_length(context.options.memory, tagged_photos.sizes, allowed, space.length))
         if context.checkpoint:
-            context.checkpoint.save_result("length", length)
-    return context._replace(length=length)
+            context.checkpoint.save_result("batches", plan)
+    return context._replace(length=plan.length)
 
 
 def _compile_kernels(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: _FitContext) -> None:
@@ -253,10 +258,9 @@ def _allow(tags: Array, options: TrainOptions) -> Array:
 def _calibrate(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: _FitContext) -> HeldOutFit:
     """Fit to most photos and calibrate on the others; loaded from the checkpoint if it was done."""
     checkpoint = context.checkpoint
-    stored = checkpoint and checkpoint.load_result("calibration")
+    stored = checkpoint and checkpoint.load_result("calibration", HeldOutFit)
     if stored:
-        bias, (objects, attributes) = stored
-        return HeldOutFit(bias, Calibrations(Calibration(*objects), Calibration(*attributes)))
+        return stored
     held_out = np.random.default_rng(context.options.seed).random(len(tagged_photos.photos)) < HELD_OUT
     rest, others = tagged_photos.select(~held_out), tagged_photos.select(held_out)
     parts, _ = _fit_parts(rest, context.make_batches(rest, space, "calibrating"), space, context, "calibrating")

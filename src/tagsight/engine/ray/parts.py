@@ -6,14 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tagsight.engine.checkpoint import FORMAT
 from tagsight.engine.shard_file import save_shard
 from tagsight.model.layout import Layout, Shard
 from tagsight.model.local_step import add_squares
 from tagsight.model.state import Local, Summary
-from tagsight.storage.tensor_file import TRAIN_ANEW, load_tensors, save_tensors
-from tagsight.types import Array
+from tagsight.storage.records import load_record, save_record
 
 SHARD, COMMIT = "shard", "commit.safetensors"
+COMMIT_FORMAT = FORMAT._replace(remedy=f"{FORMAT.remedy}, and every machine must see its folder")
 
 
 def cut_shard(shard: Shard, n_parts: int) -> list[Shard]:
@@ -60,7 +61,7 @@ def _cut_layout(whole: Layout, first: int, last: int) -> Layout:
 def prepare_worker(folder: Path, shard: Shard, local: Local, previous: Local | None = None) -> None:
     """Write the files from which a worker starts."""
     save_shard(shard, folder / SHARD)
-    save_commit(Commit(0, local, previous or local, None), folder / COMMIT)
+    save_commit(Commit(0, local, previous, None), folder / COMMIT)
 
 
 class Commit(NamedTuple):
@@ -68,28 +69,16 @@ class Commit(NamedTuple):
 
     number: int
     local: Local
-    previous: Local  # that `restore` returns to
+    previous: Local | None  # that `restore` returns to; None: `local`
     answer: Summary | None  # result of the last operation
 
 
 def save_commit(commit: Commit, path: Path) -> None:
-    """Write the commit atomically."""
-    arrays: dict[str, Array] = {"number": np.array(commit.number)}
-    for name in ("local", "previous", "answer"):
-        record = getattr(commit, name)
-        if record is not None and not (name == "previous" and record is commit.local):
-            arrays |= {f"{name}.{field}": np.asarray(value) for field, value in record._asdict().items()}
-    save_tensors(path, {}, arrays)
+    """Write the commit atomically; `previous` is not written twice where it is `local`."""
+    previous = None if commit.previous is commit.local else commit.previous
+    save_record(commit._replace(previous=previous), path, COMMIT_FORMAT)
 
 
 def load_commit(path: Path) -> Commit:
     """Load a file written by `save_commit`."""
-    _, arrays = load_tensors(path, f"{TRAIN_ANEW}, and every machine must see its folder")
-    local = Local(*(arrays[f"local.{field}"] for field in Local._fields))
-    previous = answer = None
-    if "previous.assign" in arrays:
-        previous = Local(*(arrays[f"previous.{field}"] for field in Local._fields))
-    if "answer.count" in arrays:
-        values = [arrays[f"answer.{field}"] for field in Summary._fields]
-        answer = Summary._make(float(value) if value.ndim == 0 else value for value in values)
-    return Commit(int(arrays["number"]), local, previous or local, answer)
+    return load_record(Commit, path, COMMIT_FORMAT)
