@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ import tagsight
 from tagsight.api import Model
 from tagsight.demo import render_collection
 from tagsight.errors import InputError
+from tagsight.runtime.progress import show_progress
 
 # A plain script: no `if __name__ == "__main__"`, although features are extracted in worker processes.
 SCRIPT = """
@@ -157,6 +159,14 @@ def test_an_index_of_the_api_is_opened_and_searched(trained: Trained, model: Mod
     assert opened.manifest.generation == before, "the loaded model is the one that made the index"
 
 
+def test_a_notebook_shows_the_photos_found(trained: Trained) -> None:
+    opened = tagsight.open_index(trained.folder / "my.index")
+    page = opened.find("red bird", top=2)._repr_html_()
+    assert page.count("data:image/jpeg;base64,") == 2
+    assert all(path in page for path in trained.hits[:2])
+    assert opened.like(0, top=3)._repr_html_().count("<img") == 3
+
+
 def test_an_export_reports_what_it_wrote_and_left_out(model: Model, photo: Path, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos/a.jpg").write_bytes(photo.read_bytes())
@@ -182,6 +192,34 @@ def test_text_from_outside_is_escaped_in_a_notebook(model: Model, photo: Path, t
     assert all(one.name in page for one in shown.objects)
     named = shown.objects[0]._replace(name="<b>")
     assert "<b>" not in tagsight.AnnotatedPhoto(None, (named,))._repr_html_()
+
+
+def test_a_notebook_shows_one_bar_per_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[int, str]] = []  # the number of the display, and its HTML
+
+    class Display:
+        def __init__(self, number: int):
+            self.number = number
+
+        def update(self, picture: dict[str, str], *, raw: bool) -> None:
+            drawn.append((self.number, picture["text/html"]))
+
+    def display(picture: dict[str, str], *, raw: bool, display_id: bool) -> Display:
+        number = len({number for number, _ in drawn})
+        drawn.append((number, picture["text/html"]))
+        return Display(number)
+
+    shell = SimpleNamespace(kernel=None)
+    notebook = SimpleNamespace(get_ipython=lambda: shell, display=SimpleNamespace(display=display))
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    with show_progress() as report:
+        for done in range(1001):
+            report("reading <b>", done, 1000)
+        report("counting", 3, 0)
+    bars = [html for number, html in drawn if number == 0]
+    assert len(bars) == 101, "a bar is drawn again at every hundredth"
+    assert bars[-1] == "reading &lt;b&gt; <progress value=1000 max=1000></progress> 1000 of 1000"
+    assert [html for number, html in drawn if number == 1] == ["counting 3"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -51,6 +51,19 @@ class StoredFile(NamedTuple):
     mtime_ns: int
 
 
+class Hits(list[Hit]):
+    """A list of the photos found, best first; a notebook shows their pictures with the matching regions outlined."""
+
+    def __init__(self, hits: Iterable[Hit], index: "Index"):
+        super().__init__(hits)
+        self._index = index
+
+    def _repr_html_(self) -> str:
+        from tagsight.index.hits_page import render_pictures
+
+        return render_pictures(self._index, self)
+
+
 class Index:
     """An index that follows its folder: each call answers from one generation, the newest when the call began.
 
@@ -71,7 +84,7 @@ class Index:
         if backbone is not None:
             _ = self.model  # raises InputError here, and not at the first photo, if `backbone` is another network
 
-    def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0, start: int = 0) -> list[Hit]:
+    def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0, start: int = 0) -> Hits:
         """The photos that best fit a query such as "furry brown horse, shiny car -person".
 
         `top=None` gives every photo that scores at least `threshold`; the first `start` of them are passed over.
@@ -83,11 +96,12 @@ class Index:
             raise InputError(f"the threshold must lie between 0 and 1, not {threshold}")
         if start < 0:
             raise InputError(f"start must be 0 or more, not {start}")
-        return self._answer(
+        hits = self._answer(
             lambda snapshot: search(
                 snapshot, parse_query(text, snapshot.words), top=top, threshold=threshold, start=start
             )
         )
+        return Hits(hits, self)
 
     def count(self, text: str, *, threshold: float = 0.0) -> int:
         """How many photos score at least `threshold`: the length of the list that `find` gives with `top=None`."""
@@ -118,7 +132,7 @@ class Index:
 
         return self._answer(list_names)
 
-    def like(self, photo: int, region: int | None = None, *, top: int = TOP) -> list[Hit]:
+    def like(self, photo: int, region: int | None = None, *, top: int = TOP) -> Hits:
         """The photos most like a photo of the index (by number), or those with a region most like one of its regions.
 
         See `similar` for how likeness is measured. The photo itself is left out.
@@ -135,9 +149,9 @@ class Index:
                 raise InputError(f"photo {photo} has the regions 0 to {len(levels) - 1}, not {region}")
             return find_like_region(snapshot, levels[region], top=top, without=photo)
 
-        return self._answer(ask)
+        return Hits(self._answer(ask), self)
 
-    def like_file(self, path: Path, at: tuple[int, int] | None = None, *, top: int = TOP) -> list[Hit]:
+    def like_file(self, path: Path, at: tuple[int, int] | None = None, *, top: int = TOP) -> Hits:
         """As `like` for any photo file, which the index's model looks at; `at` (x, y) chooses the region there.
 
         A file of the collection that is in the index is looked up instead.
@@ -149,9 +163,11 @@ class Index:
         photo, probabilities, _ = self.predict(path)
         levels = to_levels(probabilities)
         if at is None:
-            return self._answer(lambda snapshot: find_like_photo(snapshot, levels.max(axis=0), top=top))
-        region = pick_region(photo.labels, photo.size, *at)
-        return self._answer(lambda snapshot: find_like_region(snapshot, levels[region], top=top))
+            hits = self._answer(lambda snapshot: find_like_photo(snapshot, levels.max(axis=0), top=top))
+        else:
+            region = pick_region(photo.labels, photo.size, *at)
+            hits = self._answer(lambda snapshot: find_like_region(snapshot, levels[region], top=top))
+        return Hits(hits, self)
 
     def predict(self, path: Path) -> "tuple[PhotoFeatures, Floats, RegionLabels]":
         """A photo file described, the (R, K) probabilities that the model gives its regions, and their names."""

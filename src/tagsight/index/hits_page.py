@@ -1,5 +1,6 @@
 """A page that shows what was found: each photo with the matching regions outlined, and the score."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,14 @@ def render_hits(index: Index, heading: str, hits: list[Hit]) -> str:
     """HTML that stands alone: pictures are inside; queries, names and paths are escaped."""
     shown = [_show(index, hit) for hit in hits]
     return open_templates().get_template("find.html").render(heading=heading, hits=shown)
+
+
+def render_pictures(index: Index, hits: Sequence[Hit]) -> str:
+    """HTML of the pictures alone, for a notebook."""
+    shown = [_show(index, hit) for hit in hits]
+    pictures = open_templates().get_template("hits.html").render(hits=shown)
+    columns = "display: grid; grid-template-columns: repeat(auto-fill, minmax(16rem, 1fr)); gap: 1rem"
+    return f'<div style="{columns}">{pictures}</div>'
 
 
 def outline(pixels: Array, masks: list[Array]) -> Array:
