@@ -4,14 +4,30 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from safetensors import SafetensorError
+import cv2
+import numpy as np
 
-from tagsight.errors import UnreadablePhotoError
-from tagsight.features.photo_features import PhotoFeatures, to_photo_features, to_tensors
+from tagsight.errors import InputError, UnreadablePhotoError
+from tagsight.features.photo_features import PhotoFeatures
+from tagsight.features.views import Block
 from tagsight.storage.files import locate_cache
-from tagsight.storage.tensor_file import read_tensors, save_tensors
+from tagsight.storage.records import RecordFormat, load_record, save_record
+from tagsight.types import Array
 
-SCHEMA = 3
+FORMAT = RecordFormat("cached photo", 4, "remove it")
+
+
+class CachedPhoto(NamedTuple):
+    """`PhotoFeatures` as they are cached, with what identifies the entry."""
+
+    settings: str
+    photo: str
+    features: Array
+    labels: bytes  # PNG, which compresses them tenfold
+    edges: Array
+    boundary: Array
+    size: tuple[int, int]
+    blocks: tuple[Block, ...]
 
 
 class FeatureCache(NamedTuple):
@@ -25,7 +41,7 @@ class FeatureCache(NamedTuple):
     @classmethod
     def open(cls, fingerprint: str, n_regions: int) -> "FeatureCache":
         """The cache of one description: describer, number of regions, and the schema of its files."""
-        settings = sha256(f"{SCHEMA} {fingerprint} {n_regions}".encode()).hexdigest()
+        settings = sha256(f"{FORMAT.schema} {fingerprint} {n_regions}".encode()).hexdigest()
         return cls(locate_cache() / "features" / settings[:24])
 
     def place(self, photo: Path) -> Path:
@@ -39,14 +55,23 @@ class FeatureCache(NamedTuple):
     def load(self, place: Path) -> PhotoFeatures | None:
         """The entry at `place`, if there is a sound one."""
         try:
-            header, tensors, intact = read_tensors(place)
-        except (OSError, SafetensorError):
+            entry = load_record(CachedPhoto, place, FORMAT)
+        except InputError:
             return None
-        return to_photo_features(tensors) if intact and header == self._identify(place) else None
+        if (entry.settings, entry.photo) != self._identify(place):
+            return None
+        labels = np.asarray(cv2.imdecode(np.frombuffer(entry.labels, np.uint8), cv2.IMREAD_UNCHANGED))
+        _, _, features, _, edges, boundary, size, blocks = entry
+        return PhotoFeatures(features, labels.astype(np.int32), edges, boundary, size, blocks)
 
     def store(self, place: Path, photo: PhotoFeatures) -> None:
         """Keep an entry."""
-        save_tensors(place, self._identify(place), to_tensors(photo))
+        ok, png = cv2.imencode(".png", photo.labels.astype(np.uint16))
+        if not ok:
+            raise InputError(f"a label map of shape {photo.labels.shape} cannot be stored")
+        features, _, edges, boundary, size, blocks = photo
+        entry = CachedPhoto(*self._identify(place), features, png.tobytes(), edges, boundary, size, blocks)
+        save_record(entry, place, FORMAT)
 
-    def _identify(self, place: Path) -> dict[str, str]:
-        return {"settings": self.folder.name, "photo": place.stem}
+    def _identify(self, place: Path) -> tuple[str, str]:
+        return self.folder.name, place.stem

@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 
 from tagsight.data.photo import Photo, read_photo
-from tagsight.errors import InputError
 from tagsight.features.extractor import FeatureExtractor
 from tagsight.features.views import Block
 from tagsight.regions import segment_photo
@@ -49,32 +47,3 @@ def extract_pixels(photo: Photo, extractor: FeatureExtractor, *, n_regions: int 
     regions = segment_photo(photo.pixels, n_regions)
     features = extractor.extract(photo.pixels, regions.labels).astype(np.float16)
     return PhotoFeatures(features, regions.labels, regions.edges, regions.boundary, photo.size, extractor.blocks)
-
-
-def to_tensors(photo: PhotoFeatures) -> dict[str, Array]:
-    """The photo as tensors to store; labels as PNG, which compresses them tenfold."""
-    ok, png = cv2.imencode(".png", photo.labels.astype(np.uint16))
-    if not ok:
-        raise InputError(f"a label map of shape {photo.labels.shape} cannot be stored")
-    return {
-        "features": photo.features,
-        "labels": png.ravel(),
-        "edges": photo.edges,
-        "boundary": photo.boundary,
-        "size": np.array(photo.size, np.int64),
-        "blocks": np.array(photo.blocks, np.float64).reshape(-1, len(Block._fields)),
-    }
-
-
-def to_photo_features(tensors: dict[str, Array]) -> PhotoFeatures:
-    """The photo that gave these tensors."""
-    labels = np.asarray(cv2.imdecode(tensors["labels"], cv2.IMREAD_UNCHANGED))
-    width, height = tensors["size"].tolist()
-    return PhotoFeatures(
-        tensors["features"],
-        labels.astype(np.int32),
-        tensors["edges"],
-        tensors["boundary"],
-        (width, height),
-        tuple(Block(int(length), *weights) for length, *weights in tensors["blocks"].tolist()),
-    )
