@@ -12,8 +12,7 @@ import numpy as np
 from tagsight.index.manifest import Manifest, Part, read_manifest, write_manifest
 from tagsight.index.part_file import IndexedPhoto, encode_label_map
 from tagsight.index.parts import remove_unused, tidy_parts, write_part
-from tagsight.predict.levels import to_levels
-from tagsight.predict.region_labels import RegionLabels
+from tagsight.predict.probabilities import RegionLabels, to_levels
 from tagsight.types import Array
 
 PART = 4096

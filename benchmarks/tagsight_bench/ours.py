@@ -14,7 +14,7 @@ from tagsight.data.vocabulary import Tags
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.object_attributes import describe_parts
 from tagsight.predict.predictor import Prediction, Predictor, embed, infer_regions, predict_photos
-from tagsight.predict.region_labels import add_background
+from tagsight.predict.probabilities import add_background
 from tagsight.runtime.interrupts import check_stop
 from tagsight.training.fit import fit_photos
 from tagsight.training.options import TrainOptions

@@ -17,7 +17,7 @@ from tagsight.demo.mask_measures import (
     mean_object_iou,
     pixel_accuracy,
 )
-from tagsight.predict.region_labels import add_background
+from tagsight.predict.probabilities import add_background
 from tagsight.predict.segment import refine_probabilities
 from tagsight.types import Array, Ints
 from tagsight_bench.evaluation.annotation import score_free_annotation, score_given_location, score_given_name

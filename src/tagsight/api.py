@@ -35,17 +35,14 @@ from tagsight.export import choose_format, write_export
 from tagsight.export.naming import find_root, name_photo
 from tagsight.export.output import Target
 from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, record_photo
-from tagsight.features.extractor import FeatureExtractor, open_extractor
-from tagsight.features.photo_features import PhotoFeatures, extract_pixels
 from tagsight.pictures.factor_page import inline_jpeg
 from tagsight.pictures.overlay import SIDE, encode_jpeg, paint_overlay
 from tagsight.pictures.palette import LARGEST, encode_palette
 from tagsight.predict.annotate import N_ATTRIBUTES, N_OBJECTS, Box, FoundObject, annotate_photo, describe_object
 from tagsight.predict.factors import Factor, list_factors
 from tagsight.predict.model_file import load_model, save_model
-from tagsight.predict.predictor import Prediction, predict_photos
 from tagsight.predict.segment import refine_objects, segment_objects
-from tagsight.predict.trained_model import TrainedModel
+from tagsight.predict.trained_model import PhotoPredictor, PredictedPhoto, TrainedModel
 from tagsight.runtime.interrupts import STOP, check_stop
 from tagsight.runtime.memory import read_size
 from tagsight.runtime.progress import Report, show_progress
@@ -215,13 +212,6 @@ class Segmentation:
         return stream.getvalue()
 
 
-class PredictedPhoto(NamedTuple):
-    """The regions of a photo, and what the model predicts for each."""
-
-    features: PhotoFeatures
-    prediction: Prediction
-
-
 class ExportSummary(NamedTuple):
     """What an export wrote and left out."""
 
@@ -248,7 +238,7 @@ class Model:
         self.trained = trained
         self.problems = problems
         self.seconds = seconds or {}
-        self._extractor: FeatureExtractor | None = None  # opened at the first photo
+        self._predictor = PhotoPredictor(trained)
 
     @property
     def objects(self) -> tuple[str, ...]:
@@ -500,10 +490,7 @@ class Model:
 
     def _predict(self, photo: Photo) -> PredictedPhoto:
         check_stop()
-        if self._extractor is None:
-            self._extractor = open_extractor(self.trained.extractor_config)
-        features = extract_pixels(photo, self._extractor, n_regions=self.trained.n_regions)
-        return PredictedPhoto(features, predict_photos(self.trained.predictor, [features])[0])
+        return self._predictor.predict(photo)
 
 
 class _ExportOptions(NamedTuple):

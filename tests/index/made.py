@@ -12,8 +12,7 @@ from tagsight.index.part_file import IndexedPhoto, encode_label_map
 from tagsight.index.parts import write_part
 from tagsight.index.query import Query, make_words
 from tagsight.index.snapshot import Snapshot
-from tagsight.predict.levels import to_levels, to_probabilities
-from tagsight.predict.region_labels import choose_labels
+from tagsight.predict.probabilities import choose_labels, to_levels, to_probabilities
 from tagsight.types import Array
 
 OBJECTS = ("horse", "car", "pottedplant", "bus")

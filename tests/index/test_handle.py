@@ -15,7 +15,7 @@ from tagsight.index import open_index
 from tagsight.index import snapshot as snapshot_module
 from tagsight.index.manifest import Manifest, part_file, write_manifest
 from tagsight.index.parts import remove_unused, write_part
-from tagsight.predict.levels import to_levels
+from tagsight.predict.probabilities import to_levels
 
 from .made import NO_PARTS, K, draw_posteriors, make_photo, open_snapshot, put_photos, put_posteriors
 

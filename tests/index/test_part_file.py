@@ -14,7 +14,7 @@ from tagsight.index import open_index
 from tagsight.index.manifest import Manifest, part_file, read_manifest, write_manifest
 from tagsight.index.part_file import DamagedPartError, PartFile, join_ranges, write_tensors
 from tagsight.index.parts import check_part, keep_intact, measure_file
-from tagsight.predict.levels import to_levels
+from tagsight.predict.probabilities import to_levels
 from tagsight.types import Array
 from tests.flips import flip_bits
 

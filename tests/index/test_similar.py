@@ -7,7 +7,7 @@ import pytest
 
 from tagsight.errors import InputError
 from tagsight.index import open_index
-from tagsight.predict.levels import to_levels
+from tagsight.predict.probabilities import to_levels
 from tagsight.types import Array
 
 from .made import draw_posteriors, put_posteriors

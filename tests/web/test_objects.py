@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tagsight.index import open_index
-from tagsight.predict.levels import LEVELS
+from tagsight.predict.probabilities import LEVELS
 from tests.cli.conftest import call
 from tests.web.conftest import Made
 

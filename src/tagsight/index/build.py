@@ -29,10 +29,9 @@ from tagsight.index.parts import KnownPhoto, hash_file, keep_intact, list_known,
 from tagsight.index.sources import FileStat, PhotoSource, stat_files
 from tagsight.model.validation import MAX_WORKERS, check_between
 from tagsight.predict.annotate import scale_boxes
-from tagsight.predict.levels import to_levels
 from tagsight.predict.model_file import encode_model
 from tagsight.predict.predictor import Prediction, predict_photos
-from tagsight.predict.region_labels import RegionLabels, choose_labels
+from tagsight.predict.probabilities import RegionLabels, choose_labels, to_levels
 from tagsight.predict.trained_model import TrainedModel
 from tagsight.runtime.interrupts import check_stop
 from tagsight.runtime.progress import Report, no_progress

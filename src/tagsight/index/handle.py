@@ -16,18 +16,16 @@ from tagsight.index.query import make_words, parse_query
 from tagsight.index.search import Hit, count_hits, search
 from tagsight.index.similar import find_like_photo, find_like_region, read_photo_levels
 from tagsight.index.snapshot import PhotoRow, Snapshot
-from tagsight.predict.levels import to_levels, to_probabilities
-from tagsight.predict.region_labels import choose_labels
+from tagsight.predict.probabilities import choose_labels, to_levels, to_probabilities
 from tagsight.types import Array, Floats
 
 if TYPE_CHECKING:
     from tagsight.data.photo import Photo
-    from tagsight.features.extractor import FeatureExtractor
     from tagsight.features.photo_features import PhotoFeatures
     from tagsight.index.lookup import FoundAreas, ListedPhoto, StoredPhoto
-    from tagsight.predict.region_labels import RegionLabels
+    from tagsight.predict.probabilities import RegionLabels
     from tagsight.predict.regions import FactorNames
-    from tagsight.predict.trained_model import TrainedModel
+    from tagsight.predict.trained_model import PhotoPredictor, TrainedModel
 
 T = TypeVar("T")
 Stamps = tuple[tuple[int, int, int] | None, ...]
@@ -76,8 +74,7 @@ class Index:
         self.folder = folder
         self._backbone = backbone
         self._lock = threading.Lock()
-        self._model: tuple[str, TrainedModel] | None = None
-        self._opened: tuple[TrainedModel, FeatureExtractor] | None = None
+        self._predictor: tuple[str, PhotoPredictor] | None = None  # of a model by its SHA-256
         self._snapshot: Snapshot | None = None
         self._seen: Stamps = ()
         self._answer(lambda snapshot: snapshot)
@@ -177,14 +174,15 @@ class Index:
 
     def predict_pixels(self, photo: "Photo") -> "tuple[PhotoFeatures, Floats, RegionLabels]":
         """As `predict`, for a photo already read."""
-        from tagsight.features.photo_features import extract_pixels
         from tagsight.index.build import join_factors
-        from tagsight.predict.predictor import predict_photos
 
-        model = self.model
-        described = extract_pixels(photo, self._extractor(), n_regions=model.n_regions)
-        (posterior,) = predict_photos(model.predictor, [described])
-        return described, join_factors(posterior), choose_labels(posterior.objects)
+        predictor = self._open_predictor()
+        try:
+            predictor.open_extractor()
+        except InputError as problem:
+            raise LostIndexError(str(problem)) from problem
+        features, prediction = predictor.predict(photo)
+        return features, join_factors(prediction), choose_labels(prediction.objects)
 
     def region_at(self, photo: int, x: int, y: int) -> int:
         """The region at a pixel of a photo of the index, counted in the whole photo."""
@@ -250,29 +248,21 @@ class Index:
     @property
     def model(self) -> "TrainedModel":
         """The model the index was made with, read from the index's own copy when first asked for."""
+        return self._open_predictor().model
+
+    def _open_predictor(self) -> "PhotoPredictor":
         from tagsight.predict.model_file import load_model
+        from tagsight.predict.trained_model import PhotoPredictor
 
         manifest = self.manifest
         with self._lock:
-            if self._model is None or self._model[0] != manifest.model:
+            if self._predictor is None or self._predictor[0] != manifest.model:
                 try:
                     model = load_model(model_file(self.folder, manifest), backbone=self._backbone)
                 except InputError as problem:
                     raise LostIndexError(str(problem)) from problem
-                self._model = (manifest.model, model)
-            return self._model[1]
-
-    def _extractor(self) -> "FeatureExtractor":
-        from tagsight.features.extractor import open_extractor
-
-        model = self.model
-        with self._lock:
-            if self._opened is None or self._opened[0] is not model:
-                try:
-                    self._opened = (model, open_extractor(model.extractor_config))
-                except InputError as problem:
-                    raise LostIndexError(str(problem)) from problem
-            return self._opened[1]
+                self._predictor = (manifest.model, PhotoPredictor(model))
+            return self._predictor[1]
 
     def _find_number(self, path: Path) -> int | None:
         root = Path(self.manifest.root)

@@ -11,7 +11,7 @@ from tagsight.index.query import Query
 from tagsight.index.search import Match, multiply
 from tagsight.index.similar import read_photo_levels
 from tagsight.index.snapshot import Snapshot
-from tagsight.predict.levels import to_probabilities
+from tagsight.predict.probabilities import to_probabilities
 from tagsight.predict.regions import FactorNames, PhotoRegions
 from tagsight.regions import paint_regions
 from tagsight.types import Array

@@ -39,8 +39,7 @@ import numpy as np
 from tagsight.errors import InputError
 from tagsight.index.errors import LostIndexError
 from tagsight.index.manifest import REPAIR
-from tagsight.predict.levels import LEVEL, to_levels, to_probabilities
-from tagsight.predict.region_labels import RegionLabels
+from tagsight.predict.probabilities import LEVEL, RegionLabels, to_levels, to_probabilities
 from tagsight.storage.files import replace_file
 from tagsight.types import Array, Ints
 

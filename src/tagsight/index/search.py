@@ -16,7 +16,7 @@ import numpy as np
 
 from tagsight.index.query import Query
 from tagsight.index.snapshot import Box, Snapshot
-from tagsight.predict.levels import LEVELS
+from tagsight.predict.probabilities import LEVELS
 from tagsight.types import Array, Floats, Ints
 
 PRESENT = 0.5  # an excluded word must be less probable than this in every region

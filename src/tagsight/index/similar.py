@@ -22,7 +22,7 @@ import numpy as np
 from tagsight.index.limits import hold_slot
 from tagsight.index.search import Hit, Match, first_places, take_best
 from tagsight.index.snapshot import COLUMNS, Snapshot
-from tagsight.predict.levels import LEVELS
+from tagsight.predict.probabilities import LEVELS
 from tagsight.types import Array, Floats, Ints
 
 

@@ -22,8 +22,7 @@ from tagsight.index.manifest import Manifest
 from tagsight.index.part_file import GAP, PartFile, decode_named, join_ranges, list_items
 from tagsight.index.parts import check_parts
 from tagsight.index.query import Words
-from tagsight.predict.levels import LEVEL
-from tagsight.predict.region_labels import RegionLabels
+from tagsight.predict.probabilities import LEVEL, RegionLabels
 from tagsight.types import Array, Ints
 
 READERS = 4  # queries that read at the same time

@@ -7,8 +7,8 @@ import numpy as np
 from tagsight.data.vocabulary import normalise_tag
 from tagsight.errors import InputError
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.predict.levels import LEVELS
 from tagsight.predict.predictor import Prediction
+from tagsight.predict.probabilities import LEVELS
 from tagsight.predict.trained_model import TrainedModel
 from tagsight.regions import find_boxes
 from tagsight.types import Array, Floats

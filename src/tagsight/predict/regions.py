@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagsight.predict.annotate import N_OBJECTS, Box
-from tagsight.predict.region_labels import RegionLabels
+from tagsight.predict.probabilities import RegionLabels
 from tagsight.regions import paint_regions, resize_map
 from tagsight.types import Array, Floats
 

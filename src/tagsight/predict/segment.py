@@ -4,7 +4,7 @@ import numpy as np
 
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.predictor import Prediction
-from tagsight.predict.region_labels import add_background, choose_labels
+from tagsight.predict.probabilities import add_background, choose_labels
 from tagsight.regions import paint_regions, resize_map
 from tagsight.regions.dense_crf import refine_labels
 from tagsight.types import Array, Floats, Ints

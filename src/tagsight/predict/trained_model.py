@@ -1,21 +1,24 @@
-"""A trained model: its predictor, and what is needed to extract features and to name the answers."""
+"""A trained model, and the predictor of photos that is opened from it."""
 
+from threading import Lock
 from typing import NamedTuple
 
+from tagsight.data.photo import Photo
 from tagsight.data.vocabulary import Vocabulary
-from tagsight.features.extractor import ExtractorConfig
-from tagsight.predict.predictor import Predictor
+from tagsight.features.extractor import ExtractorConfig, FeatureExtractor, open_extractor
+from tagsight.features.photo_features import PhotoFeatures, extract_pixels
+from tagsight.predict.predictor import Prediction, Predictor, predict_photos
 
 
 class ExampleCrop(NamedTuple):
-    """A region of a training photo in which a factor is strongly on."""
+    """A picture of a training region in which a factor is strong."""
 
-    score: float
-    jpeg: bytes  # its surroundings, the region outlined
+    score: float  # log-odds
+    jpeg: bytes  # the region, outlined, and its surroundings
 
 
 class Training(NamedTuple):
-    """How a model came about."""
+    """Facts about the training of a model."""
 
     n_photos: int
     seed: int
@@ -24,17 +27,46 @@ class Training(NamedTuple):
 
 
 class TrainedModel(NamedTuple):
-    """What `tagsight train` makes."""
+    """The result of a training: what a model file holds."""
 
     vocabulary: Vocabulary
     extractor_config: ExtractorConfig
-    n_regions: int
+    n_regions: int  # that a photo is segmented into
     predictor: Predictor
     example_crops: tuple[tuple[ExampleCrop, ...], ...]  # of each factor, strongest first
     training: Training
 
     @property
     def factor_names(self) -> tuple[str, ...]:
-        """Names of the columns: objects, attributes, then free factors by number."""
+        """Names of the K factors: objects, attributes, then free factors by number."""
         free = self.predictor.parts.learned.settings.factors.free
         return (*self.vocabulary.names, *(f"free-{k + 1}" for k in range(free)))
+
+
+class PredictedPhoto(NamedTuple):
+    """The regions of a photo, and what the model predicts for each."""
+
+    features: PhotoFeatures
+    prediction: Prediction
+
+
+class PhotoPredictor:
+    """Predicts photos with a trained model; threads may share it."""
+
+    def __init__(self, model: TrainedModel):
+        self.model = model
+        self._lock = Lock()
+        self._extractor: FeatureExtractor | None = None
+
+    def open_extractor(self) -> FeatureExtractor:
+        """The model's feature extractor, opened at the first call; InputError if it is not available."""
+        with self._lock:
+            if self._extractor is None:
+                self._extractor = open_extractor(self.model.extractor_config)
+            return self._extractor
+
+    def predict(self, photo: Photo) -> PredictedPhoto:
+        """Extract the features of a photo and predict its regions."""
+        features = extract_pixels(photo, self.open_extractor(), n_regions=self.model.n_regions)
+        (prediction,) = predict_photos(self.model.predictor, [features])
+        return PredictedPhoto(features, prediction)
