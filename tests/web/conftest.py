@@ -23,17 +23,17 @@ HOSTILE_FILE = "\"><img src=x onerror=document.title='pwned'>.jpg"
 N_PHOTOS = 40
 
 
-class Made(NamedTuple):
+class WebFiles(NamedTuple):
     """The files that the tests of the web server share."""
 
     photos: Path
     model: Path
-    folder: Path  # of the index
-    other: Path  # a photo that is not in the index
+    index_folder: Path
+    unindexed: Path  # a photo that is not in the index
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+def web_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebFiles]:
     folder = tmp_path_factory.mktemp("web")
     before = os.environ.get("TAGSIGHT_CACHE")
     os.environ["TAGSIGHT_CACHE"] = str(folder / "cache")
@@ -44,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     save_model(train(open_collection(photos), options).model, folder / "a.model")
     build_index(load_model(folder / "a.model"), list_source(photos), folder / "a.index", n_workers=1)
     other = sorted((folder / "rendered/test").glob("*.jpg"))[0]
-    yield Made(photos, folder / "a.model", folder / "a.index", other)
+    yield WebFiles(photos, folder / "a.model", folder / "a.index", other)
     if before is None:
         del os.environ["TAGSIGHT_CACHE"]
     else:
@@ -67,9 +67,9 @@ def add_hostile_texts(photos: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def address(made: Made) -> Iterator[str]:
+def address(web_files: WebFiles) -> Iterator[str]:
     """The address of a server whose index no test changes."""
-    with serve_in_thread(open_index(made.folder)) as address:
+    with serve_in_thread(open_index(web_files.index_folder)) as address:
         yield address
 
 
@@ -80,7 +80,7 @@ def client(address: str) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def own(made: Made, tmp_path: Path) -> Index:
+def index_copy(web_files: WebFiles, tmp_path: Path) -> Index:
     """A copy of the index that a test may change."""
-    shutil.copytree(made.folder, tmp_path / "own.index")
-    return open_index(tmp_path / "own.index")
+    shutil.copytree(web_files.index_folder, tmp_path / "index_copy.index")
+    return open_index(tmp_path / "index_copy.index")

@@ -18,11 +18,11 @@ from tagsight.predict.regions import paint_objects
 from tagsight.web import uploads
 from tagsight.web.images import ImageCache, PhotoFile, PhotoUnavailableError, locate_photo
 from tagsight.web.server import serve_in_thread
-from tests.web.conftest import Made
+from tests.web.conftest import WebFiles
 
 
-def test_search_returns_the_hits_of_the_index(client: httpx.Client, made: Made) -> None:
-    index = open_index(made.folder)
+def test_search_returns_the_hits_of_the_index(client: httpx.Client, web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     query = f"{index.manifest.attributes[0]} {index.manifest.objects[0]}, {index.manifest.objects[1]}"
     answer = client.get("/api/search", params={"q": query, "threshold": 0, "start": 2, "count": 5}).json()
     expected = index.find(query, top=7)[2:]
@@ -32,22 +32,22 @@ def test_search_returns_the_hits_of_the_index(client: httpx.Client, made: Made) 
     assert answer["next"] == 7
 
 
-def test_next_is_null_on_the_last_page(client: httpx.Client, made: Made) -> None:
-    n_photos = open_index(made.folder).manifest.n_photos
+def test_next_is_null_on_the_last_page(client: httpx.Client, web_files: WebFiles) -> None:
+    n_photos = open_index(web_files.index_folder).manifest.n_photos
     for count, following in ((n_photos - 1, n_photos - 1), (n_photos, None), (n_photos + 1, None)):
         assert client.get("/api/photos", params={"count": count}).json()["next"] == following
 
 
-def test_an_unknown_word_is_answered_with_similar_words(client: httpx.Client, made: Made) -> None:
-    word = open_index(made.folder).manifest.objects[0]
+def test_an_unknown_word_is_answered_with_similar_words(client: httpx.Client, web_files: WebFiles) -> None:
+    word = open_index(web_files.index_folder).manifest.objects[0]
     answer = client.get("/api/search", params={"q": f"{word}xq"})
     assert answer.status_code == 422
     assert answer.json()["word"] == f"{word}xq"
     assert answer.json()["nearest"][0] == word
 
 
-def test_words_and_factors_match_the_model(client: httpx.Client, made: Made) -> None:
-    index = open_index(made.folder)
+def test_words_and_factors_match_the_model(client: httpx.Client, web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     words = client.get("/api/words").json()
     assert words["objects"] == list(index.manifest.objects)
     assert [one["factor"] for one in words["discovered"]] == ["free-1", "free-2", "free-3"]
@@ -59,8 +59,8 @@ def test_words_and_factors_match_the_model(client: httpx.Client, made: Made) -> 
     assert picture.content == index.model.example_crops[column][0].jpeg
 
 
-def test_the_regions_of_a_photo_cover_it(client: httpx.Client, made: Made) -> None:
-    regions = open_index(made.folder).look_up(2).regions
+def test_the_regions_of_a_photo_cover_it(client: httpx.Client, web_files: WebFiles) -> None:
+    regions = open_index(web_files.index_folder).look_up(2).regions
     answer = client.get("/api/photos/2").json()
     assert answer["size"] == list(regions.size)
     width, height = regions.size
@@ -79,8 +79,8 @@ def test_the_regions_of_a_photo_cover_it(client: httpx.Client, made: Made) -> No
     assert abs(total) == pytest.approx(width * height, rel=0.1)
 
 
-def test_the_mask_equals_the_segmentation(client: httpx.Client, made: Made) -> None:
-    regions = open_index(made.folder).look_up(2).regions
+def test_the_mask_equals_the_segmentation(client: httpx.Client, web_files: WebFiles) -> None:
+    regions = open_index(web_files.index_folder).look_up(2).regions
     for threshold in (0.2, 0.5):
         answer = client.get("/api/photos/2/mask.png", params={"threshold": threshold})
         image = Image.open(BytesIO(answer.content))
@@ -88,8 +88,8 @@ def test_the_mask_equals_the_segmentation(client: httpx.Client, made: Made) -> N
         np.testing.assert_array_equal(np.asarray(image), paint_objects(regions, threshold=threshold))
 
 
-def test_an_outline_surrounds_the_best_region_and_its_fitting_neighbours(made: Made) -> None:
-    index = open_index(made.folder)
+def test_an_outline_surrounds_the_best_region_and_its_fitting_neighbours(web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     n_apart = 0
     for column, word in enumerate(index.manifest.objects):
         for hit in index.find(word, top=5):
@@ -105,7 +105,7 @@ def test_an_outline_surrounds_the_best_region_and_its_fitting_neighbours(made: M
     assert n_apart, "no photo has fitting regions elsewhere"
 
 
-def test_an_image_is_upright_and_resized_and_has_no_metadata(own: Index, tmp_path: Path) -> None:
+def test_an_image_is_upright_and_resized_and_has_no_metadata(index_copy: Index, tmp_path: Path) -> None:
     path = tmp_path / "turned.jpg"
     pixels = np.zeros((200, 900, 3), np.uint8)
     pixels[:, :450, 0] = 255
@@ -130,8 +130,8 @@ def test_an_unchanged_image_is_answered_with_304(client: httpx.Client) -> None:
     assert client.get("/api/photos/1/picture.jpg", headers={"if-none-match": '"x"'}).content == first.content
 
 
-def test_cached_images_stay_within_the_memory_limit(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = open_index(made.folder)
+def test_cached_images_stay_within_the_memory_limit(web_files: WebFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = open_index(web_files.index_folder)
     files = [locate_photo(index, photo) for photo in range(6)]
     one = len(ImageCache().load_jpeg(files[0], 480))
     images = ImageCache(max_bytes=3 * one)
@@ -143,39 +143,39 @@ def test_cached_images_stay_within_the_memory_limit(made: Made, monkeypatch: pyt
 
 
 def test_a_link_out_of_the_collection_is_served_only_if_its_file_is_unchanged(
-    own: Index, made: Made, tmp_path: Path
+    index_copy: Index, web_files: WebFiles, tmp_path: Path
 ) -> None:
     photos = tmp_path / "photos"
-    shutil.copytree(made.photos, photos)
-    write_manifest(own.folder, read_manifest(own.folder)._replace(root=str(photos)))
-    first, second = own.list_photos(n=2)
-    assert locate_photo(own, second.photo).path == photos.resolve() / second.path
+    shutil.copytree(web_files.photos, photos)
+    write_manifest(index_copy.folder, read_manifest(index_copy.folder)._replace(root=str(photos)))
+    first, second = index_copy.list_photos(n=2)
+    assert locate_photo(index_copy, second.photo).path == photos.resolve() / second.path
     outside = tmp_path / "outside.jpg"
     shutil.copy2(photos / first.path, outside)
     (photos / first.path).unlink()
     (photos / first.path).symlink_to(outside)
-    assert locate_photo(own, first.photo).path == outside.resolve()
+    assert locate_photo(index_copy, first.photo).path == outside.resolve()
     times = outside.stat().st_atime_ns, outside.stat().st_mtime_ns
-    shutil.copyfile(made.other, outside)
+    shutil.copyfile(web_files.unindexed, outside)
     for change in (lambda: None, lambda: os.utime(outside, ns=times)):
         change()
         with pytest.raises(PhotoUnavailableError, match="changed since it was indexed; run 'tagsight index' again"):
-            locate_photo(own, first.photo)
-    shutil.copy2(made.photos / first.path, outside)
+            locate_photo(index_copy, first.photo)
+    shutil.copy2(web_files.photos / first.path, outside)
     os.utime(outside, ns=(times[0], times[1] + 1))
     with pytest.raises(PhotoUnavailableError, match="changed since it was indexed"):
-        locate_photo(own, first.photo)
+        locate_photo(index_copy, first.photo)
     (photos / first.path).unlink()
     (photos / first.path).symlink_to(photos / second.path)
-    assert locate_photo(own, first.photo).path == (photos / second.path).resolve()
+    assert locate_photo(index_copy, first.photo).path == (photos / second.path).resolve()
     os.unlink(photos / first.path)
-    with serve_in_thread(own) as address:
+    with serve_in_thread(index_copy) as address:
         answer = httpx.get(f"{address}/api/photos/{first.photo}/picture.jpg", trust_env=False)
     assert (answer.status_code, answer.json()["detail"]) == (404, f"the file of photo {first.photo} no longer exists")
 
 
-def test_an_uploaded_photo_gets_the_same_answer_as_an_indexed_one(client: httpx.Client, made: Made) -> None:
-    index = open_index(made.folder)
+def test_an_uploaded_photo_gets_the_same_answer_as_an_indexed_one(client: httpx.Client, web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     path = index.path(4)
     sent = client.post("/api/annotate", content=path.read_bytes()).json()
     stored = client.get("/api/photos/4").json()
@@ -194,7 +194,9 @@ def test_a_photo_with_too_many_pixels_is_rejected(client: httpx.Client) -> None:
     assert "60,000,000 pixels" in answer.json()["detail"]
 
 
-def test_uploads_beyond_the_queue_limit_are_rejected(own: Index, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uploads_beyond_the_queue_limit_are_rejected(
+    index_copy: Index, web_files: WebFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gate, inside = threading.Event(), threading.Semaphore(0)
     running: list[int] = []
 
@@ -208,7 +210,7 @@ def test_uploads_beyond_the_queue_limit_are_rejected(own: Index, made: Made, mon
 
     monkeypatch.setattr(uploads.UploadAnnotator, "predict", predict)
     answers: list[httpx.Response] = []
-    with serve_in_thread(own) as address:
+    with serve_in_thread(index_copy) as address:
 
         def send() -> None:
             answers.append(httpx.post(f"{address}/api/annotate", content=b"x", timeout=60, trust_env=False))
@@ -228,7 +230,7 @@ def test_uploads_beyond_the_queue_limit_are_rejected(own: Index, made: Made, mon
 
 
 def test_an_uploaded_photo_is_not_written_to_disk(
-    client: httpx.Client, made: Made, monkeypatch: pytest.MonkeyPatch
+    client: httpx.Client, web_files: WebFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
     real = os.open
@@ -240,7 +242,7 @@ def test_an_uploaded_photo_is_not_written_to_disk(
 
     monkeypatch.setattr(os, "open", watch)
     monkeypatch.setattr("builtins.open", lambda *arguments, **_: pytest.fail(f"opened {arguments}"))
-    assert client.post("/api/annotate", content=made.other.read_bytes()).status_code == 200
+    assert client.post("/api/annotate", content=web_files.unindexed.read_bytes()).status_code == 200
     assert opened == []
 
 

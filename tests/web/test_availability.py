@@ -17,7 +17,7 @@ from tagsight.index.manifest import read_manifest, write_manifest
 from tagsight.web import security, server
 from tagsight.web.server import serve_in_thread
 from tests.index.made import put_wide_index
-from tests.web.conftest import Made
+from tests.web.conftest import WebFiles
 
 CLIENTS = 16
 IMAGES = ("picture.jpg", "mask.png", "outline.svg")
@@ -62,14 +62,14 @@ def test_sixteen_concurrent_clients_get_no_error(wide: str) -> None:
     assert [text for status, text in answered if status != 200] == []
 
 
-def test_a_busy_index_is_answered_with_503_and_retry_after(own: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_index_is_answered_with_503_and_retry_after(index_copy: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Index, *_: object, **__: object) -> None:
         raise BusyError("there is not enough memory for this request now; try again later")
 
-    with serve_in_thread(own) as address:
+    with serve_in_thread(index_copy) as address:
         for name in ("find", "look_up", "find_areas", "like", "list_photos"):
             monkeypatch.setattr(Index, name, refuse)
-        word = own.manifest.objects[0]
+        word = index_copy.manifest.objects[0]
         for path in (f"/?q={word}", "/", "/photos/1"):
             answer = request(address, path)
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
@@ -81,26 +81,28 @@ def test_a_busy_index_is_answered_with_503_and_retry_after(own: Index, monkeypat
             assert "not enough memory" in answer.json()["detail"]
 
 
-def test_a_request_that_takes_too_long_is_answered_with_503(own: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_takes_too_long_is_answered_with_503(index_copy: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(security, "ANSWER_TIMEOUT", 0.0)
-    with serve_in_thread(own) as address:
-        answer = request(address, f"/api/search?q={own.manifest.objects[0]}")
+    with serve_in_thread(index_copy) as address:
+        answer = request(address, f"/api/search?q={index_copy.manifest.objects[0]}")
         assert (answer.status_code, "took too long" in answer.json()["detail"]) == (503, True)
         assert request(address, "/annotate").status_code == 200, "this page does not use the index"
 
 
 @pytest.mark.parametrize("loss", ["folder", "manifest", "parts", "garbage", "garbage manifest"])
-def test_an_unreadable_index_is_answered_with_503_without_its_path(own: Index, loss: str, made: Made) -> None:
-    word = own.manifest.objects[0]
-    with serve_in_thread(own) as address:
+def test_an_unreadable_index_is_answered_with_503_without_its_path(
+    index_copy: Index, loss: str, web_files: WebFiles
+) -> None:
+    word = index_copy.manifest.objects[0]
+    with serve_in_thread(index_copy) as address:
         if loss == "folder":
-            shutil.rmtree(own.folder)
+            shutil.rmtree(index_copy.folder)
         elif loss == "manifest":
-            (own.folder / "manifest.json").unlink()
+            (index_copy.folder / "manifest.json").unlink()
         elif loss == "garbage manifest":
-            (own.folder / "manifest.json").write_bytes(b"\x00garbage")
+            (index_copy.folder / "manifest.json").write_bytes(b"\x00garbage")
         else:
-            for path in [*(own.folder / "parts").iterdir(), *(own.folder / "models").iterdir()]:
+            for path in [*(index_copy.folder / "parts").iterdir(), *(index_copy.folder / "models").iterdir()]:
                 if loss == "parts":
                     path.unlink()
                 else:
@@ -112,28 +114,28 @@ def test_an_unreadable_index_is_answered_with_503_without_its_path(own: Index, l
             assert answer.status_code == 503, (path, answer.text)
             assert "the index cannot be read" in answer.text
             assert answer.headers["retry-after"]
-            check_no_paths(answer, own.folder, made)
-        answer = request(address, "/api/annotate", "POST", content=made.other.read_bytes())
+            check_no_paths(answer, index_copy.folder, web_files)
+        answer = request(address, "/api/annotate", "POST", content=web_files.unindexed.read_bytes())
         assert answer.status_code == 503
-        check_no_paths(answer, own.folder, made)
+        check_no_paths(answer, index_copy.folder, web_files)
 
 
-def check_no_paths(answer: httpx.Response, folder: Path, made: Made) -> None:
-    for path in (folder, made.photos, made.model, Path.home()):
+def check_no_paths(answer: httpx.Response, folder: Path, web_files: WebFiles) -> None:
+    for path in (folder, web_files.photos, web_files.model, Path.home()):
         assert str(path) not in answer.text
 
 
-def test_no_error_contains_paths_of_the_server(own: Index, made: Made, tmp_path: Path) -> None:
+def test_no_error_contains_paths_of_the_server(index_copy: Index, web_files: WebFiles, tmp_path: Path) -> None:
     photos = tmp_path / "photos"
-    shutil.copytree(made.photos, photos)
-    write_manifest(own.folder, read_manifest(own.folder)._replace(root=str(photos)))
-    first, second, third = own.list_photos(n=3)
+    shutil.copytree(web_files.photos, photos)
+    write_manifest(index_copy.folder, read_manifest(index_copy.folder)._replace(root=str(photos)))
+    first, second, third = index_copy.list_photos(n=3)
     (photos / first.path).write_bytes(b"no photo")
     (photos / second.path).unlink()
     (photos / third.path).unlink()
-    (photos / third.path).symlink_to(made.other)
-    (own.folder / "names.json").write_text("[1")
-    with serve_in_thread(own) as address:
+    (photos / third.path).symlink_to(web_files.unindexed)
+    (index_copy.folder / "names.json").write_text("[1")
+    with serve_in_thread(index_copy) as address:
         put = {"json": {"name": "x"}}
         for method, path, more in [
             ("GET", "/api/photos/4294967295", {}), ("GET", "/photos/4294967295", {}),
@@ -144,12 +146,14 @@ def test_no_error_contains_paths_of_the_server(own: Index, made: Made, tmp_path:
         ]:  # fmt: skip
             answer = request(address, path, method, **more)
             assert answer.status_code >= 400, path
-            check_no_paths(answer, tmp_path, made)
+            check_no_paths(answer, tmp_path, web_files)
 
 
-def test_a_failure_of_the_server_is_reported_in_one_sentence(own: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_of_the_server_is_reported_in_one_sentence(
+    index_copy: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Index, "look_up", lambda *_: 1 / 0)
-    with serve_in_thread(own) as address:
+    with serve_in_thread(index_copy) as address:
         api, page = request(address, "/api/photos/1"), request(address, "/photos/1")
     assert (api.status_code, page.status_code) == (500, 500)
     assert api.json()["detail"].startswith("the server failed")
@@ -190,18 +194,18 @@ def receive_all(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "], ids=["none", "half"])
-def test_late_headers_close_the_connection(own: Index, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+def test_late_headers_close_the_connection(index_copy: Index, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
     monkeypatch.setattr(server, "HEADERS_TIMEOUT", 0.2)
-    with serve_in_thread(own) as address, connect(address) as connection:
+    with serve_in_thread(index_copy) as address, connect(address) as connection:
         connection.sendall(sent)
         assert receive_all(connection).startswith(b"HTTP/1.1 408")
 
 
 def test_the_header_timeout_applies_to_later_requests_on_a_connection(
-    own: Index, monkeypatch: pytest.MonkeyPatch
+    index_copy: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "HEADERS_TIMEOUT", 0.5)
-    with serve_in_thread(own) as address, connect(address) as connection:
+    with serve_in_thread(index_copy) as address, connect(address) as connection:
         connection.sendall(b"GET /static/icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n")
         first = b""
         while b"</svg>" not in first:
@@ -216,9 +220,11 @@ def test_the_header_timeout_applies_to_later_requests_on_a_connection(
     [("POST", "/api/annotate"), ("POST", "/annotate"), ("PUT", "/api/factors/free-1/name"),
      ("POST", "/factors/free-1/name")],
 )  # fmt: skip
-def test_a_late_body_is_answered_with_408(own: Index, monkeypatch: pytest.MonkeyPatch, method: str, path: str) -> None:
+def test_a_late_body_is_answered_with_408(
+    index_copy: Index, monkeypatch: pytest.MonkeyPatch, method: str, path: str
+) -> None:
     monkeypatch.setattr(security, "BODY_TIMEOUT", 0.2)
-    with serve_in_thread(own) as address, connect(address) as connection:
+    with serve_in_thread(index_copy) as address, connect(address) as connection:
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n"
         )
@@ -237,10 +243,10 @@ def test_a_late_body_is_answered_with_408(own: Index, monkeypatch: pytest.Monkey
     ],
 )
 def test_an_unread_body_does_not_keep_the_connection_open(
-    own: Index, monkeypatch: pytest.MonkeyPatch, head: str, status: int
+    index_copy: Index, monkeypatch: pytest.MonkeyPatch, head: str, status: int
 ) -> None:
     monkeypatch.setattr(server, "UNREAD_BODY_TIMEOUT", 0.3)
-    with serve_in_thread(own) as address, connect(address) as connection:
+    with serve_in_thread(index_copy) as address, connect(address) as connection:
         connection.sendall(f"{head}\r\nContent-Length: 1000\r\n\r\nx".encode())
         answer = receive_all(connection)  # returns only when the server closes the connection
     assert answer.startswith(f"HTTP/1.1 {status}".encode())

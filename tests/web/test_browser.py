@@ -17,7 +17,7 @@ from tagsight.index import Index, open_index
 from tagsight.index.errors import BusyError
 from tagsight.web.server import serve_in_thread
 from tests.web.browser import CHROMIUM, DRIVER, open_browser, resize
-from tests.web.conftest import HOSTILE_TAG, Made
+from tests.web.conftest import HOSTILE_TAG, WebFiles
 
 pytestmark = pytest.mark.skipif(
     not (CHROMIUM.exists() and DRIVER.exists()), reason="no Chromium and chromium-driver in /usr/bin"
@@ -65,9 +65,9 @@ def get_focused(browser: webdriver.Chrome) -> WebElement:
 
 
 def test_search_suggests_words_and_lists_photos_to_the_threshold(
-    browser: webdriver.Chrome, address: str, made: Made
+    browser: webdriver.Chrome, address: str, web_files: WebFiles
 ) -> None:
-    index = open_index(made.folder)
+    index = open_index(web_files.index_folder)
     word = index.manifest.objects[0]
     browser.get(address)
     by_id(browser, "q").send_keys(word[:2])
@@ -98,8 +98,8 @@ def test_search_suggests_words_and_lists_photos_to_the_threshold(
     assert browser.execute_script(outlines)
 
 
-def test_an_outline_covers_its_photo(browser: webdriver.Chrome, address: str, made: Made) -> None:
-    browser.get(f"{address}/?q={open_index(made.folder).manifest.objects[0]}&threshold=0")
+def test_an_outline_covers_its_photo(browser: webdriver.Chrome, address: str, web_files: WebFiles) -> None:
+    browser.get(f"{address}/?q={open_index(web_files.index_folder).manifest.objects[0]}&threshold=0")
     places = browser.execute_script(
         "return [...document.querySelectorAll('.frame')].slice(0, 4).map(f => [...f.children].map(i => {"
         "const b = i.getBoundingClientRect(); return [b.x, b.y, b.width, b.height].map(Math.round)}))"
@@ -109,9 +109,9 @@ def test_an_outline_covers_its_photo(browser: webdriver.Chrome, address: str, ma
 
 
 def test_pointing_at_a_region_shows_its_words_and_outlines_can_be_hidden(
-    browser: webdriver.Chrome, address: str, made: Made
+    browser: webdriver.Chrome, address: str, web_files: WebFiles
 ) -> None:
-    index = open_index(made.folder)
+    index = open_index(web_files.index_folder)
     hit = index.find(index.manifest.objects[0], top=1)[0]
     browser.get(f"{address}/photos/{hit.photo}")
     details = by_id(browser, "details")
@@ -153,8 +153,8 @@ def test_the_instructions_fit_the_input_device(browser: webdriver.Chrome, addres
         assert browser.find_element(By.CSS_SELECTOR, "label[for=file]").text.startswith(photo)
 
 
-def test_a_hit_opens_a_photo_with_the_match(browser: webdriver.Chrome, address: str, made: Made) -> None:
-    index = open_index(made.folder)
+def test_a_hit_opens_a_photo_with_the_match(browser: webdriver.Chrome, address: str, web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     query = f"{index.manifest.attributes[0]} {index.manifest.objects[0]}"
     browser.get(f"{address}/?q={query}&threshold=0")
     hit = index.find(query, top=1)[0]
@@ -167,31 +167,31 @@ def test_a_hit_opens_a_photo_with_the_match(browser: webdriver.Chrome, address: 
     assert browser.find_element(By.CSS_SELECTOR, '[data-searched="0"]').is_displayed()
 
 
-def test_a_factor_is_named_and_searched(browser: webdriver.Chrome, own: Index) -> None:
-    with serve_in_thread(own) as address:
+def test_a_factor_is_named_and_searched(browser: webdriver.Chrome, index_copy: Index) -> None:
+    with serve_in_thread(index_copy) as address:
         browser.get(f"{address}/factors")
         field = browser.find_element(By.CSS_SELECTOR, "#free-1 input[name=name]")
-        field.send_keys(own.manifest.objects[0], Keys.ENTER)
+        field.send_keys(index_copy.manifest.objects[0], Keys.ENTER)
         assert "word of the index already" in wait(browser, lambda b: b.find_element(By.ID, "refused")).text
         field = get_focused(browser)
         assert field.get_attribute("aria-describedby") == "refused"
         field.clear()
         field.send_keys("jagged <i>edge</i>", Keys.ENTER)
         wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, "#free-1 .right a")).click()
-        expected = [hit.photo for hit in own.find("free-1", top=None, threshold=0.2)]
+        expected = [hit.photo for hit in index_copy.find("free-1", top=None, threshold=0.2)]
         assert expected
         wait(browser, lambda b: b.find_elements(By.ID, "grid") and shown_photos(b) == expected[:24])
         assert browser.find_element(By.ID, "q").get_attribute("value") == '"jagged <i>edge</i>"'
         browser.get("about:blank")
 
 
-def test_a_photo_is_annotated(browser: webdriver.Chrome, address: str, made: Made, tmp_path: Path) -> None:
+def test_a_photo_is_annotated(browser: webdriver.Chrome, address: str, web_files: WebFiles, tmp_path: Path) -> None:
     browser.get(f"{address}/annotate")
     wrong = tmp_path / "wrong.jpg"
     wrong.write_bytes(b"not a photo")
     by_id(browser, "file").send_keys(str(wrong))
     wait(browser, lambda b: "cannot be read" in by_id(b, "problem").text)
-    by_id(browser, "file").send_keys(str(made.other))
+    by_id(browser, "file").send_keys(str(web_files.unindexed))
     wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, "#answer .region"))
     assert not by_id(browser, "problem").is_displayed()
     assert get_focused(browser) == by_id(browser, "answer")
@@ -215,8 +215,8 @@ def test_a_photo_is_dropped(browser: webdriver.Chrome, address: str) -> None:
     assert "made.png" in by_id(browser, "status").text
 
 
-def test_a_hostile_tag_is_displayed_as_text(browser: webdriver.Chrome, address: str, made: Made) -> None:
-    index = open_index(made.folder)
+def test_a_hostile_tag_is_displayed_as_text(browser: webdriver.Chrome, address: str, web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     assert HOSTILE_TAG in index.manifest.attributes
     for place in ("/", "/factors", *(f"/photos/{photo.photo}" for photo in index.list_photos(n=3))):
         browser.get(address + place)
@@ -231,8 +231,8 @@ def test_a_hostile_tag_is_displayed_as_text(browser: webdriver.Chrome, address: 
     assert browser.title.startswith("Search")
 
 
-def test_all_functions_work_with_the_keyboard(browser: webdriver.Chrome, address: str, made: Made) -> None:
-    index = open_index(made.folder)
+def test_all_functions_work_with_the_keyboard(browser: webdriver.Chrome, address: str, web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     word = index.manifest.objects[0]
     browser.get(address)
     press_keys(browser, Keys.TAB)
@@ -282,7 +282,7 @@ def test_all_functions_work_with_the_keyboard(browser: webdriver.Chrome, address
 
 
 def test_an_error_of_the_server_replaces_the_photos(
-    browser: webdriver.Chrome, own: Index, monkeypatch: pytest.MonkeyPatch
+    browser: webdriver.Chrome, index_copy: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(self: Index, *_: object, **__: object) -> None:
         raise BusyError("there is not enough memory for this request now; try again later")
@@ -293,8 +293,8 @@ def test_an_error_of_the_server_replaces_the_photos(
         wait(browser, lambda b: not b.find_elements(By.CSS_SELECTOR, '#results[aria-busy="true"], #grid'))
         return by_id(browser, "results").text
 
-    words = own.manifest.objects
-    with serve_in_thread(own) as address:
+    words = index_copy.manifest.objects
+    with serve_in_thread(index_copy) as address:
         browser.get(f"{address}/?q={words[0]}&threshold=0")
         assert shown_photos(browser)
         with monkeypatch.context() as patch:

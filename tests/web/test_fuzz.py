@@ -9,8 +9,8 @@ from tagsight.web.server import serve_in_thread
 EXAMPLES = 5
 
 
-def test_no_request_made_from_the_description_is_a_server_error(own: Index) -> None:
-    with serve_in_thread(own) as address:
+def test_no_request_made_from_the_description_is_a_server_error(index_copy: Index) -> None:
+    with serve_in_thread(index_copy) as address:
         found = fuzz_api(address, n_examples=EXAMPLES)
         described = httpx.get(f"{address}/openapi.json", trust_env=False).json()["paths"]
     assert len(found) == sum(map(len, described.values())) >= 12

@@ -11,26 +11,26 @@ import pytest
 from tagsight.index import open_index
 from tagsight.predict.probabilities import LEVELS
 from tests.cli.conftest import call
-from tests.web.conftest import Made
+from tests.web.conftest import WebFiles
 
 STEP = 1 / LEVELS
 
 
 @pytest.fixture(scope="module")
-def annotated(made: Made) -> dict[int, list[dict]]:
+def annotated(web_files: WebFiles) -> dict[int, list[dict]]:
     """The objects that the command lists for every photo of the index, by number."""
-    index = open_index(made.folder)
+    index = open_index(web_files.index_folder)
     photos = [photo.photo for photo in index.list_photos(n=100)]
-    result = call("annotate", str(made.model), *(str(index.path(photo)) for photo in photos), "--json")
+    result = call("annotate", str(web_files.model), *(str(index.path(photo)) for photo in photos), "--json")
     assert result.exit_code == 0, result.output
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     return {photo: line["objects"] for photo, line in zip(photos, lines, strict=True)}
 
 
 def test_the_api_lists_the_objects_of_the_command(
-    client: httpx.Client, made: Made, annotated: dict[int, list[dict]]
+    client: httpx.Client, web_files: WebFiles, annotated: dict[int, list[dict]]
 ) -> None:
-    index = open_index(made.folder)
+    index = open_index(web_files.index_folder)
     objects = list(index.manifest.objects)
     for photo, expected in annotated.items():
         listed = client.get(f"/api/photos/{photo}").json()["objects"]
@@ -44,10 +44,12 @@ def test_the_api_lists_the_objects_of_the_command(
             assert column[one["region"]] == column.max() == one["score"]
 
 
-def test_the_number_of_objects_is_an_option_of_the_command_and_the_api(client: httpx.Client, made: Made) -> None:
-    path = open_index(made.folder).path(3)
-    n_objects = len(open_index(made.folder).manifest.objects)
-    result = call("annotate", str(made.model), str(path), "--json", "--objects", str(n_objects))
+def test_the_number_of_objects_is_an_option_of_the_command_and_the_api(
+    client: httpx.Client, web_files: WebFiles
+) -> None:
+    path = open_index(web_files.index_folder).path(3)
+    n_objects = len(open_index(web_files.index_folder).manifest.objects)
+    result = call("annotate", str(web_files.model), str(path), "--json", "--objects", str(n_objects))
     expected = json.loads(result.stdout)["objects"]
     listed = client.get("/api/photos/3", params={"objects": n_objects}).json()["objects"]
     sent = client.post("/api/annotate", params={"objects": n_objects}, content=path.read_bytes()).json()["objects"]
@@ -67,9 +69,9 @@ def read_objects(page: str) -> list[tuple[str, str]]:
 
 
 def test_the_pages_list_the_objects_of_the_api(
-    client: httpx.Client, made: Made, annotated: dict[int, list[dict]]
+    client: httpx.Client, web_files: WebFiles, annotated: dict[int, list[dict]]
 ) -> None:
-    index = open_index(made.folder)
+    index = open_index(web_files.index_folder)
     for photo in list(annotated)[:10]:
         listed = client.get(f"/api/photos/{photo}").json()["objects"]
         shown = [(one["name"], f"{100 * one['score']:.0f}%") for one in listed]
@@ -80,11 +82,11 @@ def test_the_pages_list_the_objects_of_the_api(
     assert read_objects(sent) == expected
 
 
-def test_the_outline_of_an_object_surrounds_its_regions(made: Made) -> None:
+def test_the_outline_of_an_object_surrounds_its_regions(web_files: WebFiles) -> None:
     from tagsight.pictures.drawing import draw_photo
     from tagsight.pictures.outlines import draw_path, outline_mask
 
-    index = open_index(made.folder)
+    index = open_index(web_files.index_folder)
     for photo in range(10):
         regions = index.look_up(photo).regions
         for one in draw_photo(regions, 3).objects:

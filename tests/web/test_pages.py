@@ -9,7 +9,7 @@ from markupsafe import escape
 
 from tagsight.index import Index, open_index
 from tagsight.web.server import serve_in_thread
-from tests.web.conftest import HOSTILE_FILE, HOSTILE_TAG, Made
+from tests.web.conftest import HOSTILE_FILE, HOSTILE_TAG, WebFiles
 
 
 def photos_on(page: str) -> list[int]:
@@ -28,22 +28,22 @@ def follow_pages(client: httpx.Client, address: str) -> list[int]:
     return found
 
 
-def test_without_a_query_every_photo_is_listed(client: httpx.Client, made: Made) -> None:
-    index = open_index(made.folder)
+def test_without_a_query_every_photo_is_listed(client: httpx.Client, web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     assert follow_pages(client, "/") == sorted(photo.photo for photo in index.list_photos(n=100))
     assert index.manifest.n_photos > 24, "the photos need more than one page"
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3])
-def test_results_end_at_the_threshold(client: httpx.Client, made: Made, threshold: float) -> None:
-    index = open_index(made.folder)
+def test_results_end_at_the_threshold(client: httpx.Client, web_files: WebFiles, threshold: float) -> None:
+    index = open_index(web_files.index_folder)
     word = index.manifest.objects[0]
     expected = [hit.photo for hit in index.find(word, top=None, threshold=threshold)]
     assert follow_pages(client, f"/?q={word}&threshold={threshold}") == expected
 
 
-def test_a_result_shows_score_and_outline(client: httpx.Client, made: Made) -> None:
-    index = open_index(made.folder)
+def test_a_result_shows_score_and_outline(client: httpx.Client, web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     word = index.manifest.objects[0]
     hit = index.find(word, top=1)[0]
     page = client.get(f"/?q={word}&threshold=0").text
@@ -51,8 +51,10 @@ def test_a_result_shows_score_and_outline(client: httpx.Client, made: Made) -> N
     assert f'src="/api/photos/{hit.photo}/outline.svg?q={word}"' in page
 
 
-def test_the_search_page_counts_the_photos_and_explains_the_percentage(client: httpx.Client, made: Made) -> None:
-    index = open_index(made.folder)
+def test_the_search_page_counts_the_photos_and_explains_the_percentage(
+    client: httpx.Client, web_files: WebFiles
+) -> None:
+    index = open_index(web_files.index_folder)
     word, other = index.manifest.objects[0], index.manifest.attributes[0]
     for query, threshold in ((word, 0.0), (word, 0.3), (f"{other} {word}", 0.05), (f"{word}, {other}", 0.1)):
         n_hits = len(index.find(query, top=None, threshold=threshold))
@@ -69,8 +71,8 @@ def test_the_search_page_counts_the_photos_and_explains_the_percentage(client: h
     assert "probability that the object is in the photo" in client.get("/photos/1").text
 
 
-def test_a_photo_reached_from_a_search_shows_the_match(client: httpx.Client, made: Made) -> None:
-    index = open_index(made.folder)
+def test_a_photo_reached_from_a_search_shows_the_match(client: httpx.Client, web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     manifest = index.manifest
     pairs = [f'"{a}" {o}' for o in manifest.objects for a in manifest.attributes[::4]]
     queries = [
@@ -120,8 +122,8 @@ def test_the_instructions_for_touch_and_pointer_differ(client: httpx.Client) -> 
     assert "Tap a region" in client.get("/photos/1").text
 
 
-def test_a_name_is_removed_on_the_page_and_with_the_api(own: Index) -> None:
-    with serve_in_thread(own) as address, httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
+def test_a_name_is_removed_on_the_page_and_with_the_api(index_copy: Index) -> None:
+    with serve_in_thread(index_copy) as address, httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
         assert "Remove the name" not in client.get("/factors").text
         for remove in (
             lambda: client.post("/factors/free-1/name/remove"),
@@ -130,7 +132,7 @@ def test_a_name_is_removed_on_the_page_and_with_the_api(own: Index) -> None:
             client.put("/api/factors/free-1/name", json={"name": "jagged"})
             assert client.get("/factors").text.count('action="/factors/free-1/name/remove"') == 1
             assert remove().status_code in (200, 303)
-            assert own.names == {}
+            assert index_copy.names == {}
             assert client.get("/api/search", params={"q": "jagged"}).status_code == 422
             assert remove().status_code == 422
         assert client.put("/api/factors/free-1/name", json={"name": "jagged"}).status_code == 200
@@ -138,8 +140,8 @@ def test_a_name_is_removed_on_the_page_and_with_the_api(own: Index) -> None:
         assert answer.json() == {"factor": "free-1", "name": None}
 
 
-def test_an_unknown_word_is_answered_with_similar_words(client: httpx.Client, made: Made) -> None:
-    word = open_index(made.folder).manifest.objects[0]
+def test_an_unknown_word_is_answered_with_similar_words(client: httpx.Client, web_files: WebFiles) -> None:
+    word = open_index(web_files.index_folder).manifest.objects[0]
     answer = client.get(f"/?q={word}xq")
     assert answer.status_code == 422
     assert f">{word}</a>" in answer.text
@@ -156,8 +158,8 @@ def test_an_invalid_request_shows_a_page_with_the_problem(client: httpx.Client, 
     assert 'id="problem"' in answer.text
 
 
-def test_hostile_tags_and_file_names_are_escaped(client: httpx.Client, made: Made) -> None:
-    index = open_index(made.folder)
+def test_hostile_tags_and_file_names_are_escaped(client: httpx.Client, web_files: WebFiles) -> None:
+    index = open_index(web_files.index_folder)
     photo = next(one.photo for one in index.list_photos(n=100) if one.path == HOSTILE_FILE)
     quoted = quote(f'"{HOSTILE_TAG}"')
     for address in ("/", f"/?q={quoted}", f"/?q={quote(HOSTILE_TAG)}", f"/photos/{photo}", "/factors",
@@ -169,8 +171,8 @@ def test_hostile_tags_and_file_names_are_escaped(client: httpx.Client, made: Mad
     assert escape(HOSTILE_TAG) in client.get("/factors").text
 
 
-def test_a_photo_page_lists_every_region(client: httpx.Client, made: Made) -> None:
-    stored = open_index(made.folder).look_up(1)
+def test_a_photo_page_lists_every_region(client: httpx.Client, web_files: WebFiles) -> None:
+    stored = open_index(web_files.index_folder).look_up(1)
     page = client.get("/photos/1").text
     for region, row in enumerate(stored.regions.probabilities[:, : len(stored.regions.names.objects)]):
         assert f'data-region="{region}"' in page
@@ -182,8 +184,8 @@ def test_a_photo_page_lists_every_region(client: httpx.Client, made: Made) -> No
         assert ("No object" in words) == (row.max() < 0.5)
 
 
-def test_a_named_factor_can_be_searched_at_once_and_its_name_is_escaped(own: Index) -> None:
-    with serve_in_thread(own) as address, httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
+def test_a_named_factor_can_be_searched_at_once_and_its_name_is_escaped(index_copy: Index) -> None:
+    with serve_in_thread(index_copy) as address, httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
         for name in ("Jagged", "<b>jag</b>"):
             answer = client.post("/factors/free-1/name", data={"name": name})
             assert answer.status_code == 303
@@ -191,15 +193,15 @@ def test_a_named_factor_can_be_searched_at_once_and_its_name_is_escaped(own: Ind
             assert "Name saved" in page.text
             assert "<b>jag</b>" not in page.text
             found = client.get("/api/search", params={"q": f'"{name}"', "threshold": 0}).json()["hits"]
-            assert [hit["photo"] for hit in found] == [hit.photo for hit in own.find("free-1", top=24)]
-        refused = client.post("/factors/free-2/name", data={"name": own.manifest.objects[0]})
+            assert [hit["photo"] for hit in found] == [hit.photo for hit in index_copy.find("free-1", top=24)]
+        refused = client.post("/factors/free-2/name", data={"name": index_copy.manifest.objects[0]})
         assert refused.status_code == 422
         assert "is a word of the index already" in refused.text
         assert client.post("/factors/free-77/name", data={"name": "x"}).status_code == 422
 
 
-def test_an_uploaded_photo_is_shown_with_its_regions(client: httpx.Client, made: Made) -> None:
-    answer = client.post("/annotate", content=made.other.read_bytes())
+def test_an_uploaded_photo_is_shown_with_its_regions(client: httpx.Client, web_files: WebFiles) -> None:
+    answer = client.post("/annotate", content=web_files.unindexed.read_bytes())
     assert answer.status_code == 200
     assert answer.text.count('class="region') == answer.text.count("data-words=") > 10
     refused = client.post("/annotate", content=b"no photo")

@@ -11,14 +11,14 @@ from tagsight.errors import InputError
 from tagsight.index import open_index
 from tagsight.web.security import HEADERS, make_cookie_value
 from tagsight.web.server import check_token, is_loopback, serve_in_thread
-from tests.web.conftest import Made
+from tests.web.conftest import WebFiles
 
 TOKEN = "correct-horse-battery"
 
 
 @pytest.fixture(scope="module")
-def protected(made: Made) -> Iterator[str]:
-    with serve_in_thread(open_index(made.folder), token=TOKEN) as address:
+def protected(web_files: WebFiles) -> Iterator[str]:
+    with serve_in_thread(open_index(web_files.index_folder), token=TOKEN) as address:
         yield address
 
 
@@ -78,7 +78,7 @@ def test_a_page_of_another_site_cannot_change_anything(address: str, headers: di
     assert request(address, "/annotate", headers=headers).status_code == 200, "reading is allowed"
 
 
-def test_a_page_of_this_server_may_send_forms(address: str, made: Made) -> None:
+def test_a_page_of_this_server_may_send_forms(address: str, web_files: WebFiles) -> None:
     own = {"origin": address, "sec-fetch-site": "same-origin"}
     assert request(address, "/factors/free-9/name", "POST", headers=own, content=b"name=x").status_code == 422
 

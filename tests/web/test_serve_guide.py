@@ -15,19 +15,19 @@ from tagsight.errors import InputError
 from tagsight.index import open_index
 from tagsight.web.server import listen
 from tests.cli.conftest import call
-from tests.web.conftest import Made
+from tests.web.conftest import WebFiles
 
 MAIN = "from tagsight.cli.main import main; main()"
 
 
-def test_the_commands_of_the_guide_run(repository: Path, made: Made, tmp_path: Path) -> None:
+def test_the_commands_of_the_guide_run(repository: Path, web_files: WebFiles, tmp_path: Path) -> None:
     """The first command is left out, because the test of the tutorial runs it; a smaller model replaces its result."""
     text = (repository / "docs/howto/serve.md").read_text()
     lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
     assert lines[0] in (repository / "docs/tutorial.md").read_text()
     (tmp_path / "demo/photos").mkdir(parents=True)
-    (tmp_path / "demo/demo.model").symlink_to(made.model)
-    (tmp_path / "demo/photos/train").symlink_to(made.photos)
+    (tmp_path / "demo/demo.model").symlink_to(web_files.model)
+    (tmp_path / "demo/photos/train").symlink_to(web_files.photos)
     run = subprocess.run(
         [sys.executable, "-c", MAIN, *lines[1].split()[1:]], cwd=tmp_path, capture_output=True, text=True
     )
