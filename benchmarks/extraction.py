@@ -21,11 +21,9 @@ import numpy as np
 
 from record import write_result
 from tagsight.features.backbone import Backbone
-from tagsight.features.colour import count_colours
-from tagsight.features.deep import DEFAULTS, extract_regions
 from tagsight.features.efficientnet import open_builtin
-from tagsight.features.extractor import NETWORKS
-from tagsight.features.pooling import pool_map, weigh_cells
+from tagsight.features.extractor import DEFAULTS, NETWORKS, extract_regions
+from tagsight.features.pooling import compute_cell_weights, compute_colour_histograms, pool_map
 from tagsight.types import Array
 
 PHOTOS = Path("apascal/VOCdevkit/VOC2008/JPEGImages")
@@ -90,7 +88,7 @@ def measure(backbone: Backbone, photos: list[Array]) -> dict[str, Any]:
         whole.append(clock(lambda p=photo, r=labels: extract_regions(p, r, backbone))[1])
         stages["resize_and_normalise"].append(resizing)
         stages["pooling"].append(clock(lambda m=maps, r=labels: pool(m, r))[1])
-        stages["colour"].append(clock(lambda p=photo, r=labels: count_colours(p, r))[1])
+        stages["colour"].append(clock(lambda p=photo, r=labels: compute_colour_histograms(p, r))[1])
     forward_ms, whole_ms = median(forward[1:]), median(whole[1:])
     return {
         "forward_ms": round(forward_ms, 2),
@@ -102,7 +100,7 @@ def measure(backbone: Backbone, photos: list[Array]) -> dict[str, Any]:
 
 
 def pool(maps: list[Array], labels: Array) -> list[Array]:
-    return [pool_map(values, weigh_cells(labels, *values.shape[:2])) for values in maps]
+    return [pool_map(values, compute_cell_weights(labels, *values.shape[:2])) for values in maps]
 
 
 def clock(call: Callable[[], Any]) -> tuple[Any, float]:

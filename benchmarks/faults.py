@@ -109,11 +109,13 @@ def flip(setup: Setup, n_tries: int) -> Figures:
     """Single-bit flips: what each file's reader makes of them, and a build of an index after it."""
     model = load_model(setup.model)
     photos = sorted(setup.photos.glob("*.jpg"))
-    entries = extract.extract(photos, model.extractor_config, n_regions=model.n_regions, n_workers=1)
-    predict_photos(model.predictor, list(entries.load()))  # forked processes inherit the compiled kernels
+    extraction = extract.extract(photos, model.extractor_config, n_regions=model.n_regions, n_workers=1)
+    predict_photos(model.predictor, list(extraction.load()))  # forked processes inherit the compiled kernels
     found: Figures = {"tries per file": n_tries}
-    found["model file"] = count_flips([setup.model], n_tries, lambda: annotate(load_model(setup.model), entries))
-    found["entries of the feature cache"] = count_flips(entries.places, n_tries, lambda: describe_again(model, photos))
+    found["model file"] = count_flips([setup.model], n_tries, lambda: annotate(load_model(setup.model), extraction))
+    found["entries of the feature cache"] = count_flips(
+        extraction.entries, n_tries, lambda: describe_again(model, photos)
+    )
     opened = extract.open_extractor
     extract.open_extractor = lambda extractor_config: SimpleNamespace(
         fingerprint=setup.fingerprint
@@ -129,9 +131,11 @@ def flip(setup: Setup, n_tries: int) -> Figures:
     return found
 
 
-def annotate(model: TrainedModel, entries: extract.Extraction) -> list[Any]:
+def annotate(model: TrainedModel, extraction: extract.Extraction) -> list[Any]:
     """Posteriors of some photos."""
-    return [part.round(9).tolist() for one in predict_photos(model.predictor, list(entries.load())[:2]) for part in one]
+    return [
+        part.round(9).tolist() for one in predict_photos(model.predictor, list(extraction.load())[:2]) for part in one
+    ]
 
 
 def describe_again(model: TrainedModel, photos: Sequence[Path]) -> list[Any]:

@@ -15,10 +15,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from extraction import clock, make_grid
 from gpu_setting import GPU, time_on_gpu
 from tagsight.features.backbone import Backbone
-from tagsight.features.colour import count_colours
-from tagsight.features.deep import DEFAULTS, extract_regions
 from tagsight.features.efficientnet import open_builtin
-from tagsight.features.extractor import NETWORKS
+from tagsight.features.extractor import DEFAULTS, NETWORKS, extract_regions
+from tagsight.features.pooling import compute_colour_histograms
 from tagsight.features.prepared import PreparedPhoto, weigh_maps
 from tagsight.features.torch_extractor import TorchExtractor
 from tagsight.types import Array
@@ -49,7 +48,7 @@ def prepare(pixels: Array, labels: Array, backbone: Backbone) -> PreparedPhoto:
     images = {use.zoom: backbone.resize(pixels, zoom=use.zoom) for use in DEFAULTS.maps}
     weights = weigh_maps(labels, images, DEFAULTS)
     nothing = np.zeros(0, np.int32)
-    colours = np.sqrt(count_colours(pixels, labels))
+    colours = np.sqrt(compute_colour_histograms(pixels, labels))
     return PreparedPhoto(images, weights, colours, labels, nothing, nothing, (WIDTH, HEIGHT))
 
 

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tagsight.errors import InputError
-from tagsight.features.codebook import project
 from tagsight.features.photo_features import PhotoFeatures
+from tagsight.features.transforms import project
 from tagsight_bench.baselines.region_vectors import compute_box_shares, fit_projection, pool_boxes, stack_bags
 from tests.baselines.planted import draw_world
 

@@ -9,7 +9,7 @@ from tagsight.classifiers.regions import BANDS, Regions
 from tagsight.classifiers.regression import Linear
 from tagsight.classifiers.score import ClassifierWeights, RegionClassifiers, score_regions
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.views import Views
+from tagsight.features.transforms import Views
 
 
 def make_regions(X: np.ndarray) -> Regions:

@@ -16,7 +16,7 @@ from tagsight.classifiers.regions import Regions
 from tagsight.classifiers.regression import Linear
 from tagsight.classifiers.score import ClassifierWeights
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.views import Views
+from tagsight.features.transforms import Views
 from tagsight.types import Array
 
 ALONE = ClassifierWeights(smoothing=0.0)

@@ -9,8 +9,8 @@ from scipy.stats import multivariate_normal
 from tagsight.classifiers.photo_prior import apply_photo_prior, average_regions, fit_photo_prior
 from tagsight.data.vocabulary import Tags
 from tagsight.errors import InputError
-from tagsight.features.codebook import Projection
 from tagsight.features.photo_features import PhotoFeatures
+from tagsight.features.transforms import Projection
 from tagsight.model.object_attributes import RAREST, SUREST
 from tagsight.predict.predictor import Predictor, infer_regions, predict_photos
 from tagsight.training.fit import fit_photos

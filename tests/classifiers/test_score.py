@@ -9,7 +9,7 @@ from tagsight.classifiers.regression import Linear
 from tagsight.classifiers.score import ClassifierWeights, RegionClassifiers, RegionScores, score_regions
 from tagsight.classifiers.smoothing import adjust_smoothing
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.views import Views
+from tagsight.features.transforms import Views
 
 ALONE = ClassifierWeights(smoothing=0.0, height=0.0)
 

@@ -24,7 +24,7 @@ def test_the_input_is_rgb_minus_127_over_128(backbone):
     np.testing.assert_array_equal(tensor[0, :, 5, 7], [1.0, 0.0, -127 / 128])
 
 
-def test_same_photo_same_maps_whatever_the_threads_and_memory_order(backbone, cache, photo):
+def test_maps_do_not_depend_on_threads_or_memory_order(backbone, cache, photo):
     expected = [m.values for m in backbone.maps(photo)]
     threaded = open_builtin("lite2", size=96, threads=2, folder=cache)
     flipped = photo[:, ::-1].copy()[:, ::-1]
@@ -34,7 +34,7 @@ def test_same_photo_same_maps_whatever_the_threads_and_memory_order(backbone, ca
             np.testing.assert_array_equal(found.values, values)
 
 
-def test_one_map_may_be_asked_for(backbone, photo):
+def test_one_map_can_be_computed_alone(backbone, photo):
     (found,) = backbone.maps(photo, ("s32",))
     assert found.name == "s32"
     np.testing.assert_array_equal(found.values, backbone.maps(photo)[1].values)
@@ -51,18 +51,18 @@ def test_longest_side_becomes_the_size_and_both_are_multiples_of_32(cache, photo
 
 
 @pytest.mark.parametrize("shape", [(1, 200), (200, 1), (1, 1), (400, 300)])
-def test_thin_tiny_and_larger_photos_pass_through(backbone, shape):
+def test_thin_tiny_and_large_photos_have_finite_maps(backbone, shape):
     for found in backbone.maps(np.full((*shape, 3), 77, np.uint8)):
         assert np.isfinite(found.values).all()
 
 
 @pytest.mark.parametrize("photo", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)])
-def test_what_is_no_rgb_photo_is_refused(backbone, photo):
+def test_arrays_that_are_not_rgb_photos_are_refused(backbone, photo):
     with pytest.raises(InputError, match="RGB"):
         backbone.maps(photo)
 
 
-def test_another_network_by_path_sees_the_normalised_photo(tmp_path, photo):
+def test_a_network_by_path_gets_the_normalised_photo(tmp_path, photo):
     spec = NetworkSpec(size=96, mean=(10, 20, 30), scale=(2, 4, 5))
     other = Backbone(save_pooler(tmp_path / "pool.onnx"), spec)
     resized = other.prepare(photo)[0].transpose(1, 2, 0)
@@ -74,7 +74,7 @@ def test_another_network_by_path_sees_the_normalised_photo(tmp_path, photo):
     np.testing.assert_allclose(other.maps(shade)[0].values[0, 0], [1, 2, 1], atol=1e-6)
 
 
-def test_a_fixed_input_size_is_obeyed(tmp_path, photo):
+def test_a_fixed_input_size_is_that_of_every_photo(tmp_path, photo):
     path = save_pooler(tmp_path / "fixed.onnx", shape=(1, 3, 40, 80), output=("map", TensorProto.FLOAT, (1, 3, 10, 20)))
     (found,) = Backbone(path).maps(photo)
     assert found.values.shape == (10, 20, 3)

@@ -6,10 +6,10 @@ from threadpoolctl import threadpool_limits
 from tagsight.errors import InputError
 from tagsight.features import classic
 from tagsight.features.classic import ClassicCodebook, choose_photos, extract_regions, learn_codebook
-from tagsight.features.codebook import project
-from tagsight.features.colour import count_colours
 from tagsight.features.fisher import encode_regions
-from tagsight.features.sift import describe_points
+from tagsight.features.pooling import compute_colour_histograms
+from tagsight.features.sift import compute_descriptors
+from tagsight.features.transforms import project
 from tagsight.storage.records import decode_record, encode_record
 
 
@@ -44,12 +44,12 @@ def test_a_vector_is_a_fisher_block_and_a_colour_block(codebook, photo, ragged_l
     assert vectors.dtype == np.float32
     lengths = np.linalg.norm(vectors[:, :512], axis=1)
     np.testing.assert_allclose(lengths, 1.0, rtol=1e-5)
-    expected = np.sqrt(count_colours(photo, ragged_labels))
+    expected = np.sqrt(compute_colour_histograms(photo, ragged_labels))
     np.testing.assert_allclose(vectors[:, 512:], expected, rtol=1e-6)
 
 
-def test_the_fisher_block_counts_descriptors_by_the_pixels_of_their_cells(codebook, photo, ragged_labels):
-    points = describe_points(photo)
+def test_the_fisher_block_weights_descriptors_by_the_pixels_of_their_cells(codebook, photo, ragged_labels):
+    points = compute_descriptors(photo)
     shares = np.zeros((9, 12, 18), np.float32)
     for y, x in np.ndindex(60, 90):
         shares[ragged_labels[y, x], y // 5, x // 5] += 1
@@ -66,19 +66,19 @@ def test_regions_of_one_texture_are_closer_than_those_of_two(codebook):
     pixels = np.concatenate([draw_stripes(0, 8), draw_stripes(1.5, 9)], axis=1)
     labels = np.repeat(np.repeat([[0, 1, 2, 3], [4, 5, 6, 7]], 30, axis=0), 45, axis=1)
     vectors = extract_regions(pixels, labels, codebook)[:, :512]
-    likeness = vectors @ vectors.T
+    similarity = vectors @ vectors.T
     texture = np.array([0, 0, 1, 1] * 2)
     same = texture[:, None] == texture
-    np.fill_diagonal(likeness, 0)
-    assert (likeness * same).sum(axis=1).min() / 3 > (likeness * ~same).sum(axis=1).max() / 4 + 0.2
-    assert (texture[likeness.argmax(axis=1)] == texture).all()
+    np.fill_diagonal(similarity, 0)
+    assert (similarity * same).sum(axis=1).min() / 3 > (similarity * ~same).sum(axis=1).max() / 4 + 0.2
+    assert (texture[similarity.argmax(axis=1)] == texture).all()
 
 
 def test_a_projection_learned_from_few_regions_keeps_their_distances(training, codebook):
-    """36 regions leave room in 512 numbers, so nothing is lost but the rounding to float16."""
+    """36 regions span fewer than 512 dimensions, so only rounding to float16 changes them."""
     fisher, projected = [], []
     for pixels, labels in training:
-        points = describe_points(pixels)
+        points = compute_descriptors(pixels)
         weights = classic._weigh_points(points, labels)
         fisher.append(classic._encode(points, weights, codebook.descriptors, codebook.mixture))
         projected.append(project(fisher[-1], codebook.fisher))
@@ -88,7 +88,7 @@ def test_a_projection_learned_from_few_regions_keeps_their_distances(training, c
     )
 
 
-def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(training, codebook, photo, ragged_labels):
+def test_the_codebook_depends_on_the_seed_and_not_on_the_threads(training, codebook, photo, ragged_labels):
     with threadpool_limits(limits=2, user_api="blas"):
         again = learn_codebook(training, seed=0)
     other = learn_codebook(training, seed=1)
@@ -99,7 +99,7 @@ def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(train
     assert one.tobytes() == two.tobytes()
 
 
-def test_a_stored_codebook_describes_as_the_learned_one_does(codebook, photo, ragged_labels):
+def test_a_stored_codebook_gives_the_same_vectors(codebook, photo, ragged_labels):
     header, tensors = encode_record(codebook)
     assert sum(array.nbytes for array in tensors.values()) < 35e6
     opened = decode_record(ClassicCodebook, header, tensors)
@@ -141,7 +141,7 @@ def test_a_seeded_choice_of_photos_is_in_order_and_bounded():
     np.testing.assert_array_equal(choose_photos(7, seed=3), np.arange(7))
 
 
-def test_what_cannot_be_learned_from_or_described_is_refused(codebook, photo, ragged_labels):
+def test_photos_that_do_not_fit_are_refused(codebook, photo, ragged_labels):
     with pytest.raises(InputError, match="no photos"):
         learn_codebook([], seed=0)
     with pytest.raises(InputError, match="give more or larger photos"):

@@ -1,13 +1,30 @@
-"""The ONNX graph against a slow reading of the same state dict: NumPy, float64, batch norm left apart."""
+"""The graphs of the built-in networks against NumPy in float64 without folding batch norm, and their cache."""
+
+import errno
+import os
+import subprocess
+import sys
 
 import cv2
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from tests.flips import flip_bits
 
 from tagsight.data.photo import read_photo
-from tagsight.features.efficientnet import MAP_NAMES, PACKAGES, VARIANTS, build_model, fold_batch_norm
+from tagsight.errors import InputError
+from tagsight.features import efficientnet as module
+from tagsight.features.efficientnet import (
+    MAP_NAMES,
+    PACKAGES,
+    VARIANTS,
+    build_model,
+    cache_builtin,
+    fold_batch_norm,
+    open_builtin,
+)
+from tagsight.storage.files import locate_cache
 
 STAGES = {  # repeats, kernel, stride, expansion, output channels: the tables of the EfficientNet-Lite release
     "lite0": [
@@ -129,7 +146,7 @@ def test_folded_batch_norm_is_convolution_then_batch_norm(weights, name):
     np.testing.assert_allclose(folded, apart, rtol=1e-4, atol=1e-5)
 
 
-def test_the_same_weights_build_the_same_bytes_without_a_classifier_unless_asked(weights, name):
+def test_equal_weights_build_equal_bytes_without_a_classifier(weights, name):
     content = build_model(weights, name)
     assert content == build_model(weights, name)
     model = onnx.load_model_from_string(content)
@@ -155,3 +172,69 @@ def test_real_photos_get_their_imagenet_class(session, photo, imagenet_class, re
     image = (pixels.transpose(2, 0, 1)[None].astype(np.float32) - 127) / 128
     (logits,) = session.run(["logits"], {"image": image})
     assert np.argmax(logits) == imagenet_class
+
+
+def test_the_graph_is_built_once_and_rebuilt_when_its_code_or_weights_change(tmp_path, monkeypatch):
+    builds = []
+    monkeypatch.setattr(module, "_build_builtin", lambda name: builds.append(name) or b"graph")
+    first = cache_builtin("lite2", tmp_path)
+    assert cache_builtin("lite2", tmp_path) == first
+    assert builds == ["lite2"]
+    read = module.read_bytes
+    monkeypatch.setattr(
+        module, "read_bytes", lambda path: read(path) + (b" " if path.name == "efficientnet.py" else b"")
+    )
+    assert cache_builtin("lite2", tmp_path) != first
+    assert builds == ["lite2"] * 2
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".onnx", ".onnx"]
+
+
+def test_built_in_networks_do_not_share_a_graph(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_build_builtin", lambda name: name.encode())
+    for _ in range(2):
+        assert [cache_builtin(name, tmp_path).read_bytes() for name in ("lite0", "lite2")] == [b"lite0", b"lite2"]
+
+
+def test_the_small_network_has_maps_and_a_fingerprint_of_its_own(cache, backbone, photo):
+    small = open_builtin("lite0", size=96, folder=cache)
+    assert [m.values.shape for m in small.maps(photo)] == [(4, 6, 112), (2, 3, 320), (2, 3, 1280)]
+    assert small.fingerprint != backbone.fingerprint
+
+
+def test_a_damaged_graph_is_built_again(tmp_path):
+    opened = open_builtin("lite2", size=96, folder=tmp_path)
+    whole = opened.path.read_bytes()
+    for damaged in (*flip_bits(whole, 3), whole[: len(whole) // 2], b"", b"something else"):
+        opened.path.write_bytes(damaged)
+        assert open_builtin("lite2", size=96, folder=tmp_path).fingerprint == opened.fingerprint
+        assert opened.path.read_bytes() == whole
+    assert list(tmp_path.iterdir()) == [opened.path]
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_build_builtin", lambda _: b"graph")
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
+    with pytest.raises(InputError, match="disk full; free some space or point TAGSIGHT_CACHE elsewhere"):
+        cache_builtin("lite2", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_cache_folder_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("TAGSIGHT_CACHE", raising=False)
+    assert locate_cache() == tmp_path / "tagsight"
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "own"))
+    assert locate_cache() == tmp_path / "own"
+
+
+def test_a_built_in_network_is_made_and_opened_without_onnx_or_torch(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from tagsight.features.efficientnet import open_builtin;"
+        f"open_builtin('lite2', folder=Path({str(tmp_path)!r})); assert not {{'onnx', 'torch'}} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,4 +1,4 @@
-"""Many photos described: cached by content, resumed, bad ones reported."""
+"""Features of many photos: cached by content, resumed, unreadable photos reported."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -11,16 +11,15 @@ from PIL import Image
 from tests.flips import flip_bits
 
 from tagsight.features import extract as module
-from tagsight.features.cache import FeatureCache
 from tagsight.features.extract import extract
 from tagsight.features.extractor import ExtractorConfig
-from tagsight.features.photo_features import PhotoFeatures, extract_photo
-from tagsight.features.views import Block
+from tagsight.features.photo_features import FeatureCache, PhotoFeatures, extract_photo
+from tagsight.features.transforms import Block
 from tagsight.types import Array
 
 
 class MeanColour:
-    """A describer that needs no network."""
+    """An extractor that needs no network."""
 
     fingerprint = "mean colour"
     blocks = (Block(3, 1.0, 1.0),)
@@ -51,52 +50,52 @@ def run(photos: list[Path]) -> module.Extraction:
     return extract(photos, ExtractorConfig("deep"), n_regions=8, n_workers=1)
 
 
-def test_what_is_extracted_is_what_describing_gives(photos: list[Path]) -> None:
+def test_extraction_of_many_photos_equals_that_of_each(photos: list[Path]) -> None:
     for path, found in zip(photos, run(photos).load(), strict=True):
         expected = extract_photo(path, MeanColour(), n_regions=8)
         for a, b in zip(found, expected, strict=True):
             assert_array_equal(a, b)
 
 
-def test_what_is_done_is_not_done_again(photos: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_photos_are_not_extracted_again(photos: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     run(photos[:2])
-    described: list[Path] = []
+    extracted: list[Path] = []
 
-    def note(path: Path, extractor: object, *, n_regions: int) -> PhotoFeatures:
-        described.append(path)
+    def record(path: Path, extractor: object, *, n_regions: int) -> PhotoFeatures:
+        extracted.append(path)
         return extract_photo(path, MeanColour(), n_regions=n_regions)
 
-    monkeypatch.setattr(module, "extract_photo", note)
+    monkeypatch.setattr(module, "extract_photo", record)
     run(photos)
-    assert described == photos[2:]
+    assert extracted == photos[2:]
 
 
 def test_a_copy_shares_the_entry_and_a_change_does_not(photos: list[Path], tmp_path: Path) -> None:
     copy = tmp_path / "copy.png"
     copy.write_bytes(photos[0].read_bytes())
-    places = run([photos[0], copy, photos[1]]).places
-    assert places[0] == places[1] != places[2]
+    entries = run([photos[0], copy, photos[1]]).entries
+    assert entries[0] == entries[1] != entries[2]
 
 
-def test_a_damaged_entry_is_made_again(photos: list[Path]) -> None:
-    place = run(photos).places[0]
-    whole = place.read_bytes()
+def test_a_damaged_entry_is_written_again(photos: list[Path]) -> None:
+    entry = run(photos).entries[0]
+    whole = entry.read_bytes()
     for damage in (whole[:50], b"", whole[: len(whole) // 2], *flip_bits(whole, 60)):
-        place.write_bytes(damage)
-        assert FeatureCache(place.parent).load(place) is None
-        assert run(photos).places[0].read_bytes() == whole
+        entry.write_bytes(damage)
+        assert FeatureCache(entry.parent).load(entry) is None
+        assert run(photos).entries[0].read_bytes() == whole
 
 
-def test_an_entry_of_another_photo_or_setting_is_made_again(photos: list[Path]) -> None:
-    first, second, _ = run(photos).places
+def test_an_entry_of_another_photo_or_setting_is_written_again(photos: list[Path]) -> None:
+    first, second, _ = run(photos).entries
     wholes = [first.read_bytes(), second.read_bytes()]
-    other = extract(photos[:1], ExtractorConfig("deep"), n_regions=5, n_workers=1).places[0]
+    other = extract(photos[:1], ExtractorConfig("deep"), n_regions=5, n_workers=1).entries[0]
     for foreign in (second, other):
         first.write_bytes(foreign.read_bytes())
-        assert [place.read_bytes() for place in run(photos).places[:2]] == wholes
+        assert [entry.read_bytes() for entry in run(photos).entries[:2]] == wholes
 
 
-def test_bad_photos_are_reported_and_passed_over(photos: list[Path], tmp_path: Path) -> None:
+def test_unreadable_photos_are_reported_and_left_out(photos: list[Path], tmp_path: Path) -> None:
     bad = tmp_path / "bad\n.jpg"
     bad.write_text("<html>")
     gone = tmp_path / "gone.jpg"
@@ -107,10 +106,10 @@ def test_bad_photos_are_reported_and_passed_over(photos: list[Path], tmp_path: P
     assert "No such file" in extraction.problems[1].reason
 
 
-def test_workers_elsewhere_are_given_whole_paths(photos: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_elsewhere_get_absolute_paths(photos: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Path] = []
 
-    def spread(function: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any]:
+    def map_elsewhere(function: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any]:
         for chunk in chunks:
             given.extend(chunk)
             monkeypatch.chdir("/")
@@ -119,11 +118,11 @@ def test_workers_elsewhere_are_given_whole_paths(photos: list[Path], monkeypatch
     monkeypatch.chdir(photos[0].parent)
     monkeypatch.setenv("TAGSIGHT_CACHE", "cache")
     names = [Path(photo.name) for photo in photos] + [Path("gone.jpg")]
-    extraction = extract(names, ExtractorConfig("deep"), n_regions=8, map_fn=spread)
+    extraction = extract(names, ExtractorConfig("deep"), n_regions=8, map_fn=map_elsewhere)
     assert given == [*photos, photos[0].with_name("gone.jpg")]
     assert extraction.photos == tuple(names[:3])
     assert extraction.problems[0].path == Path("gone.jpg")
-    assert all(place.parent.parent.parent == photos[0].with_name("cache") for place in extraction.places)
+    assert all(entry.parent.parent.parent == photos[0].with_name("cache") for entry in extraction.entries)
 
 
 def test_other_settings_have_another_cache() -> None:
@@ -131,19 +130,19 @@ def test_other_settings_have_another_cache() -> None:
     assert len(folders) == 4
 
 
-def test_everyone_is_told_of_each_photo(photos: list[Path]) -> None:
-    told: list[int] = []
-    extract(photos, ExtractorConfig("deep"), n_workers=1, on_photo=lambda: told.append(1))
-    assert len(told) == 3
+def test_the_callback_is_called_once_per_photo(photos: list[Path]) -> None:
+    calls: list[int] = []
+    extract(photos, ExtractorConfig("deep"), n_workers=1, on_photo=lambda: calls.append(1))
+    assert len(calls) == 3
 
 
-def test_storing_keeps_everything(photos: list[Path]) -> None:
+def test_a_stored_entry_is_loaded_as_it_was(photos: list[Path]) -> None:
     cache = FeatureCache.open("mean colour", 8)
-    place = cache.place(photos[0])
-    assert cache.load(place) is None
+    entry = cache.locate(photos[0])
+    assert cache.load(entry) is None
     photo = extract_photo(photos[0], MeanColour(), n_regions=8)
-    cache.store(place, photo)
-    for a, b in zip(cache.load(place) or (), photo, strict=True):
+    cache.store(entry, photo)
+    for a, b in zip(cache.load(entry) or (), photo, strict=True):
         assert_array_equal(a, b)
 
 

@@ -1,12 +1,14 @@
+"""Fisher vectors and their mixture, against textbook sums."""
+
 import math
 
 import numpy as np
 import pytest
 from scipy import sparse, stats
+from tests.features.samples import make_sample
 
 from tagsight.errors import InputError
-from tagsight.features.codebook import Mixture
-from tagsight.features.fisher import encode_regions
+from tagsight.features.fisher import CHUNK, Mixture, compute_responsibilities, encode_regions, learn_mixture
 
 K, D = 5, 3
 
@@ -36,7 +38,7 @@ def weights():
 
 
 def encode_by_loop(vectors, shares, mixture):
-    """The textbook's sums, with explicit posteriors, for one region."""
+    """The Fisher vector of one region by the textbook's sums, with explicit posteriors."""
     w, m, s = mixture.weights, mixture.means, np.sqrt(mixture.variances)
     by_mean, by_scale = np.zeros((K, D)), np.zeros((K, D))
     for x, share in zip(vectors, shares, strict=True):
@@ -99,8 +101,73 @@ def test_a_region_without_descriptors_is_zero(vectors, mixture):
     assert not encode_regions(vectors, sparse.csr_array((2, 40), dtype=np.float32), mixture).any()
 
 
-def test_what_does_not_fit_is_refused(vectors, weights, mixture):
+def test_vectors_that_do_not_fit_weights_or_mixture_are_refused(vectors, weights, mixture):
     with pytest.raises(InputError, match=r"vectors \(39, 3\)"):
         encode_regions(vectors[:39], weights, mixture)
     with pytest.raises(InputError, match=r"means \(5, 3\)"):
         encode_regions(vectors[:, :2].copy(), weights, mixture)
+
+
+def score(sample, mixture):
+    """(n, K): log w_k N(x_n; m_k, s_k^2)."""
+    densities = stats.norm.logpdf(sample[:, None], mixture.means, np.sqrt(mixture.variances))
+    return np.log(mixture.weights) + densities.sum(axis=2)
+
+
+def test_responsibilities_are_posterior_probabilities_across_chunks():
+    sample = make_sample(CHUNK + 50, 6)
+    rng = np.random.default_rng(1)
+    mixture = Mixture(
+        rng.dirichlet(np.ones(5)).astype(np.float32),
+        rng.normal(size=(5, 6)).astype(np.float32),
+        rng.uniform(0.5, 3, (5, 6)).astype(np.float32),
+    )
+    powers, responsibilities = (
+        np.concatenate(parts) for parts in zip(*compute_responsibilities(sample, mixture), strict=True)
+    )
+    scores = score(sample, mixture)
+    expected = np.exp(scores - scores.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(responsibilities, expected / expected.sum(axis=1, keepdims=True), atol=1e-4)
+    np.testing.assert_allclose(powers, np.hstack([sample, sample**2]), rtol=1e-6)
+
+
+def test_planted_gaussians_are_found():
+    rng = np.random.default_rng(2)
+    means = np.array([[0, 0], [8, 0], [0, 9]])
+    scales = np.array([[1, 0.6], [0.6, 1.5], [1, 1]])
+    components = rng.choice(3, 6000, p=[0.2, 0.5, 0.3])
+    sample = (means[components] + scales[components] * rng.normal(size=(6000, 2))).astype(np.float32)
+    mixture = learn_mixture(sample, 3, seed=0)
+    order = [np.linalg.norm(mixture.means - mean, axis=1).argmin() for mean in means]
+    np.testing.assert_allclose(mixture.weights[order], [0.2, 0.5, 0.3], atol=0.02)
+    np.testing.assert_allclose(mixture.means[order], means, atol=0.1)
+    np.testing.assert_allclose(np.sqrt(mixture.variances[order]), scales, rtol=0.05)
+
+
+def test_no_round_of_em_lowers_the_likelihood():
+    sample = make_sample(800, 4)
+    likelihoods = []
+    for rounds in range(12):
+        scores = score(sample, learn_mixture(sample, 6, seed=3, rounds=rounds))
+        likelihoods.append(np.logaddexp.reduce(scores, axis=1).mean())
+    assert np.diff(likelihoods).min() > -1e-4
+    assert likelihoods[-1] > likelihoods[0] + 0.05
+
+
+def test_the_mixture_depends_on_the_seed_alone():
+    sample = make_sample(500, 5)
+    one, again, other = (learn_mixture(sample, 8, seed=seed) for seed in (4, 4, 5))
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(one, again, strict=True))
+    assert one.means.tobytes() != other.means.tobytes()
+
+
+def test_equal_vectors_give_finite_gaussians():
+    mixture = learn_mixture(np.full((40, 3), 0.25, np.float32), 8, seed=0)
+    assert all(np.isfinite(part).all() for part in mixture)
+    assert mixture.weights.min() > 0
+    np.testing.assert_allclose(mixture.weights.sum(), 1, rtol=1e-6)
+
+
+def test_fewer_vectors_than_gaussians_are_refused():
+    with pytest.raises(InputError, match="7 vectors for 8 Gaussians"):
+        learn_mixture(make_sample(7, 3), 8, seed=0)

@@ -1,4 +1,4 @@
-"""PyTorch's network, pooling and description are those of onnxruntime; on a GPU where there is one, else on the CPU."""
+"""Networks, pooling and features by PyTorch equal those of onnxruntime; on a GPU if there is one, or on the CPU."""
 
 from pathlib import Path
 from typing import Any
@@ -10,24 +10,29 @@ from onnx import TensorProto, helper
 from PIL import Image
 
 from tagsight.errors import InputError
-from tagsight.features import preparation
+from tagsight.features import prepared
 from tagsight.features.backbone import Backbone
-from tagsight.features.cache import FeatureCache
-from tagsight.features.colour import count_colours
-from tagsight.features.deep import DEFAULTS, DeepSettings, MapUse, extract_regions, list_blocks
 from tagsight.features.efficientnet import MAP_NAMES, build_model, open_builtin
 from tagsight.features.extract import extract
-from tagsight.features.extractor import NETWORKS, DeepExtractor, ExtractorConfig
-from tagsight.features.photo_features import PhotoFeatures, extract_photo
-from tagsight.features.pooling import pool_map, weigh_cells
+from tagsight.features.extractor import (
+    DEFAULTS,
+    NETWORKS,
+    DeepExtractor,
+    DeepSettings,
+    ExtractorConfig,
+    MapUse,
+    extract_regions,
+    list_blocks,
+)
+from tagsight.features.photo_features import FeatureCache, PhotoFeatures, extract_photo
+from tagsight.features.pooling import compute_cell_weights, compute_colour_histograms, pool_map
 from tagsight.features.prepared import PreparedPhoto, weigh_maps
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed (tagsight[torch])")
 
-from tagsight.features import gpu_extraction  # noqa: E402
-from tagsight.features.torch_extractor import TorchExtractor  # noqa: E402
+from tagsight.features import torch_extractor  # noqa: E402
+from tagsight.features.torch_extractor import TorchExtractor, extract_on_gpu, pool_maps  # noqa: E402
 from tagsight.features.torch_network import TorchNetwork  # noqa: E402
-from tagsight.features.torch_pooling import pool_maps  # noqa: E402
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -48,7 +53,9 @@ def prepare(pixels: np.ndarray, labels: np.ndarray, backbone: Backbone, settings
     images = {use.zoom: backbone.resize(pixels, zoom=use.zoom) for use in settings.maps}
     weights = weigh_maps(labels, images, settings)
     nothing = np.zeros(0, np.int32)
-    return PreparedPhoto(images, weights, np.sqrt(count_colours(pixels, labels)), labels, nothing, nothing, (9, 9))
+    return PreparedPhoto(
+        images, weights, np.sqrt(compute_colour_histograms(pixels, labels)), labels, nothing, nothing, (9, 9)
+    )
 
 
 @pytest.mark.parametrize("size", [(64, 96), (96, 64), (32, 32)])
@@ -68,22 +75,22 @@ def test_sides_that_no_stride_divides(network: TorchNetwork, backbone: Backbone)
         assert_allclose(values[0].permute(1, 2, 0).cpu().numpy(), theirs, rtol=1e-4, atol=1e-4)
 
 
-def test_maps_asked_for_alone_are_the_same(network: TorchNetwork):
+def test_a_map_alone_is_the_same(network: TorchNetwork):
     images = torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(0)).to(DEVICE)
     together = dict(zip(MAP_NAMES, network.maps(images, MAP_NAMES), strict=True))
     for name in MAP_NAMES:
         assert torch.equal(network.maps(images, [name])[0], together[name])
 
 
-def test_pooling_is_that_of_the_cpu():
+def test_pooling_equals_that_of_the_cpu():
     rng = np.random.default_rng(2)
     values = rng.normal(size=(3, 7, 4, 5)).astype(np.float32)
-    weights = [weigh_cells(draw_labels(rng, (30, 40), n), 4, 5) for n in (6, 1)]
+    weights = [compute_cell_weights(draw_labels(rng, (30, 40), n), 4, 5) for n in (6, 1)]
     expected = np.vstack([pool_map(values[i].transpose(1, 2, 0), w) for i, w in enumerate(weights)])
     assert_allclose(pool_maps(torch.from_numpy(values).to(DEVICE), weights).cpu().numpy(), expected, atol=1e-6)
 
 
-def test_descriptions_are_those_of_the_cpu_and_come_in_order(backbone: Backbone):
+def test_features_equal_those_of_the_cpu_and_keep_their_order(backbone: Backbone):
     rng = np.random.default_rng(3)
     shapes = [(60, 90), (90, 60), (60, 90), (60, 90), (60, 90), (50, 50)]
     pixels = [rng.integers(0, 255, (*shape, 3)).astype(np.uint8) for shape in shapes]
@@ -106,7 +113,7 @@ def test_maps_at_one_zoom_in_any_order(backbone: Backbone, photo: np.ndarray, ra
     assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_photo_is_described_the_same_with_any_others(backbone: Backbone):
+def test_features_do_not_depend_on_the_other_photos(backbone: Backbone):
     rng = np.random.default_rng(4)
     prepared = [
         prepare(rng.integers(0, 255, (60, 90, 3)).astype(np.uint8), draw_labels(rng, (60, 90), n), backbone, DEFAULTS)
@@ -118,7 +125,7 @@ def test_a_photo_is_described_the_same_with_any_others(backbone: Backbone):
         assert_array_equal(extractor.extract_batch([alone])[0], vectors)
 
 
-def test_vectors_of_the_gpu_are_kept_apart(backbone: Backbone):
+def test_the_gpu_has_another_fingerprint(backbone: Backbone):
     ours, theirs = TorchExtractor(backbone, DEFAULTS, DEVICE, batch=3), DeepExtractor(backbone, DEFAULTS)
     assert ours.blocks == theirs.blocks
     assert ours.fingerprint != theirs.fingerprint
@@ -129,7 +136,7 @@ def test_another_network_is_refused():
     node = helper.make_node("Sigmoid", ["image"], ["map"])
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("image", "map")]
     model = helper.make_model(helper.make_graph([node], "toy", values[:1], values[1:]))
-    with pytest.raises(InputError, match="only the built-in network runs by PyTorch; this one has Sigmoid"):
+    with pytest.raises(InputError, match="only built-in networks run by PyTorch, and this one has Sigmoid"):
         TorchNetwork(model.SerializeToString(), DEVICE)
 
 
@@ -146,16 +153,16 @@ def photos(tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("features", NETWORKS)
-def test_many_photos_are_described_cached_and_reported(
+def test_many_photos_are_extracted_cached_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photos: list[Path], features: str
 ):
     pytest.importorskip("higra", reason="photos are cut by higra, which is not installed")
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(gpu_extraction, "WINDOW", 2)
-    monkeypatch.setattr(preparation, "AHEAD", 3)
+    monkeypatch.setattr(torch_extractor, "WINDOW", 2)
+    monkeypatch.setattr(prepared, "AHEAD", 3)
     backbone = open_builtin(NETWORKS[features])
     monkeypatch.setattr(
-        gpu_extraction,
+        torch_extractor,
         "open_torch_extractor",
         lambda network, device: TorchExtractor(open_builtin(network), DEFAULTS, DEVICE, batch=1),
     )
@@ -174,7 +181,7 @@ def test_many_photos_are_described_cached_and_reported(
             assert_array_equal(ours, theirs)
 
 
-def test_what_is_described_is_not_described_again(
+def test_cached_photos_are_not_prepared_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photos: list[Path], backbone: Backbone
 ):
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))
@@ -182,8 +189,8 @@ def test_what_is_described_is_not_described_again(
     nothing = np.zeros(0, np.int32)
     made = PhotoFeatures(np.zeros((1, 3), np.float16), np.zeros((2, 2), np.int32), nothing, nothing, (2, 2))
     for path in photos:
-        cache.store(cache.place(path), made)
+        cache.store(cache.locate(path), made)
     extractor = TorchExtractor(backbone, DEFAULTS, DEVICE, batch=3)
-    monkeypatch.setattr(preparation, "prepare_photo", lambda *_, **__: pytest.fail("it was prepared again"))
-    found = list(gpu_extraction.extract_on_gpu(photos, "lite2", extractor, cache, 8, 1))
-    assert found == [cache.place(path) for path in photos]
+    monkeypatch.setattr(prepared, "prepare_photo", lambda *_, **__: pytest.fail("it was prepared again"))
+    found = list(extract_on_gpu(photos, "lite2", extractor, cache, 8, 1))
+    assert found == [cache.locate(path) for path in photos]

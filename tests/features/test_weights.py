@@ -45,13 +45,13 @@ def test_reading_needs_no_torch(weights_path):
 
 
 class Attack:
-    """Unpickles as call(*arguments)."""
+    """Unpickling it calls `call(*arguments)`."""
 
     def __init__(self, call, *arguments):
-        self.extractor_config = (call, arguments)
+        self.reduction = (call, arguments)
 
     def __reduce__(self):
-        return self.extractor_config
+        return self.reduction
 
 
 @pytest.mark.parametrize("place", ["instead of everything", "as a tensor", "among the storage keys"])
@@ -114,7 +114,7 @@ def test_an_entry_that_is_no_tensor_is_refused(tmp_path):
         read_weights(path)
 
 
-def test_zip_checkpoints_and_missing_files_say_what_to_do(tmp_path):
+def test_errors_of_zip_checkpoints_and_missing_files_have_a_remedy(tmp_path):
     path = tmp_path / "new.pth"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("data.pkl", b"")

@@ -17,9 +17,8 @@ from tagsight.classifiers.score import ClassifierWeights, RegionClassifiers
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
 from tagsight.estimator import StackedIBP
-from tagsight.features.codebook import Projection
 from tagsight.features.extractor import ExtractorConfig, open_extractor
-from tagsight.features.views import Views
+from tagsight.features.transforms import Projection, Views
 from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.model.planted import draw_appearance, draw_planted
 from tagsight.predict.model_checks import CHOICES, NUMBERS, TENSORS, flatten

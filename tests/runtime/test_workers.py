@@ -125,14 +125,14 @@ def test_workers_are_as_many_as_there_is_work_for(photos: list[Path], monkeypatc
     monkeypatch.setattr(extraction, "map_in_workers", note)
     extract(photos, extractor_config, n_regions=8, n_workers=8)
     assert asked == [2]  # six photos are left, four of which make a chunk
-    assert extract(photos[:3], extractor_config, n_regions=8, n_workers=8).places == described.places
+    assert extract(photos[:3], extractor_config, n_regions=8, n_workers=8).entries == described.entries
     assert asked == [2]
 
 
 def test_workers_give_the_bytes_of_the_process_itself(
     photos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by_workers = extract(photos, ExtractorConfig("deep"), n_regions=8, n_workers=2).places
+    by_workers = extract(photos, ExtractorConfig("deep"), n_regions=8, n_workers=2).entries
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "another"))
-    by_itself = extract(photos, ExtractorConfig("deep"), n_regions=8, n_workers=1).places
+    by_itself = extract(photos, ExtractorConfig("deep"), n_regions=8, n_workers=1).entries
     assert [place.read_bytes() for place in by_workers] == [place.read_bytes() for place in by_itself]

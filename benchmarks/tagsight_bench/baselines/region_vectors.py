@@ -11,8 +11,8 @@ import numpy as np
 from tagsight.classifiers.bags import Bags
 from tagsight.demo.mask_measures import VOID, mean_iou
 from tagsight.errors import InputError
-from tagsight.features.codebook import Projection, learn_standard_projection, project
 from tagsight.features.photo_features import PhotoFeatures
+from tagsight.features.transforms import Projection, learn_standard_projection, project
 from tagsight.regions import resize_map
 from tagsight.types import Array, Floats, Ints
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from tagsight.classifiers.bags import Bags
 from tagsight.classifiers.regression import Linear
-from tagsight.features.codebook import Projection, project
 from tagsight.features.photo_features import PhotoFeatures
+from tagsight.features.transforms import Projection, project
 from tagsight.types import Array, Floats, Ints
 from tagsight_bench.baselines.model_selection import PlattScaling, cross_val_scores, fit_platt_scaling, select_setting
 from tagsight_bench.baselines.region_vectors import fit_projection, pool_boxes, stack_bags

@@ -23,7 +23,7 @@ from tagsight.classifiers.regression import Linear, OneHot, Scaling, Targets, fi
 from tagsight.classifiers.rows import InMemoryRows, Rows, compute_mean_std, store_blocks, store_rows
 from tagsight.classifiers.score import ClassifierWeights, RegionClassifiers, score_regions
 from tagsight.data.vocabulary import Tags
-from tagsight.features.codebook import Projection
+from tagsight.features.transforms import Projection
 from tagsight.types import Array, Floats
 
 CLASS_ACTIVATION_PENALTY = 2e-4

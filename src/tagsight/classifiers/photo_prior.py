@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
-from tagsight.features.codebook import Projection, project
 from tagsight.features.photo_features import PhotoFeatures
+from tagsight.features.transforms import Projection, project
 from tagsight.model.object_attributes import RAREST, SUREST, Deviations, solve_effects
 from tagsight.types import Array, Floats
 

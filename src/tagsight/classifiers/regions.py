@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.views import Views, compute_strengths
+from tagsight.features.transforms import Views, compute_strengths
 from tagsight.types import Array, Floats
 
 BANDS = 8

@@ -1,1 +1,1 @@
-"""Regions to vectors."""
+"""Photos and their regions to feature vectors: networks and classic features, extraction and its cache."""

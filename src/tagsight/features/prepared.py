@@ -1,20 +1,29 @@
-"""The processors' share of describing a photo whose network runs elsewhere: all but the network and its pooling."""
+"""Photos prepared on the CPU cores for a network that runs on a GPU: all of `deep` features but network and pooling."""
 
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import cv2
 import numpy as np
 from scipy import sparse
 
+from tagsight.data.collection import Problem
 from tagsight.data.photo import read_photo
+from tagsight.errors import UnreadablePhotoError
 from tagsight.features.backbone import Backbone
-from tagsight.features.colour import count_colours
-from tagsight.features.deep import DeepSettings
-from tagsight.features.pooling import weigh_cells
+from tagsight.features.efficientnet import STRIDES, open_builtin
+from tagsight.features.extract import FEW
+from tagsight.features.extractor import DEFAULTS, DeepSettings
+from tagsight.features.photo_features import FeatureCache
+from tagsight.features.pooling import compute_cell_weights, compute_colour_histograms
 from tagsight.regions import segment_photo
+from tagsight.runtime.interrupts import check_stop
+from tagsight.runtime.workers import map_in_workers
 from tagsight.types import Array
 
-STRIDES = {"s16": 16, "s32": 32, "head": 32}  # of the built-in network's maps
+AHEAD = 128  # photos that may wait in memory, some 3 MB each
 
 
 class PreparedPhoto(NamedTuple):
@@ -22,20 +31,43 @@ class PreparedPhoto(NamedTuple):
 
     images: dict[float, Array]  # (H, W, 3) uint8 for each zoom
     weights: tuple[sparse.csr_array, ...]  # (R, cells) for each map of the settings
-    colours: Array  # (R, bins^3) float32
+    colours: Array  # (R, bins^3) float32: square roots of the Lab histograms
     labels: Array
     edges: Array
     boundary: Array
     size: tuple[int, int]
 
 
+class PendingPhoto(NamedTuple):
+    """A prepared photo, and the cache entry for its features."""
+
+    entry: Path
+    photo: PreparedPhoto
+
+
+def prepare_photos(
+    photos: Sequence[Path], network: str, cache: FeatureCache, n_regions: int, n_workers: int
+) -> Iterator[PendingPhoto | Path | Problem]:
+    """In the order of `photos`: a photo prepared for `network`, its existing cache entry, or what is wrong with it."""
+    if n_workers == 1 or len(photos) <= FEW:
+        preparer = _Preparer(network, cache, n_regions)
+        for photo in photos:
+            check_stop()
+            yield preparer.prepare(photo)
+        return
+    prepare = partial(_prepare_in_worker, network, cache, n_regions)
+    yield from map_in_workers(prepare, photos, min(n_workers, len(photos)), ahead=AHEAD)
+
+
 def prepare_photo(path: Path, backbone: Backbone, settings: DeepSettings, *, n_regions: int) -> PreparedPhoto:
-    """Read and cut a photo, and see to what `deep.extract_regions` does beside the network and its pooling."""
+    """Read a photo, cut it into regions, and compute what `extract_regions` does beside the network and its pooling."""
     photo = read_photo(path)
     regions = segment_photo(photo.pixels, n_regions)
     images = {use.zoom: backbone.resize(photo.pixels, zoom=use.zoom) for use in settings.maps}
     weights = weigh_maps(regions.labels, images, settings)
-    colours = count_colours(photo.pixels, regions.labels, bins=settings.colour_bins, soft=settings.colour_soft)
+    colours = compute_colour_histograms(
+        photo.pixels, regions.labels, bins=settings.colour_bins, soft=settings.colour_soft
+    )
     return PreparedPhoto(
         images,
         weights,
@@ -48,7 +80,35 @@ def prepare_photo(path: Path, backbone: Backbone, settings: DeepSettings, *, n_r
 
 
 def weigh_maps(labels: Array, images: dict[float, Array], settings: DeepSettings) -> tuple[sparse.csr_array, ...]:
-    """The shares of cells in regions for each map; cells are weighed once for all maps on the same grid."""
+    """The cell weights (R, cells) for each map of the settings, computed once per grid."""
     grids = [tuple(side // STRIDES[use.name] for side in images[use.zoom].shape[:2]) for use in settings.maps]
-    weights = {grid: weigh_cells(labels, *grid, interpolation=settings.interpolation) for grid in dict.fromkeys(grids)}
+    weights = {
+        grid: compute_cell_weights(labels, *grid, interpolation=settings.interpolation) for grid in dict.fromkeys(grids)
+    }
     return tuple(weights[grid] for grid in grids)
+
+
+class _Preparer:
+    def __init__(self, network: str, cache: FeatureCache, n_regions: int):
+        self._backbone = open_builtin(network)
+        self._cache = cache
+        self._n_regions = n_regions
+
+    def prepare(self, photo: Path) -> PendingPhoto | Path | Problem:
+        try:
+            entry = self._cache.locate(photo)
+            if self._cache.load(entry) is not None:
+                return entry
+            return PendingPhoto(entry, prepare_photo(photo, self._backbone, DEFAULTS, n_regions=self._n_regions))
+        except UnreadablePhotoError as error:
+            return Problem(photo, error.reason)
+
+
+_preparers: dict[Path, _Preparer] = {}  # by the cache folder, so that a worker process opens the network once
+
+
+def _prepare_in_worker(network: str, cache: FeatureCache, n_regions: int, photo: Path) -> PendingPhoto | Path | Problem:
+    if cache.folder not in _preparers:
+        cv2.setNumThreads(1)  # each core has its own worker
+        _preparers[cache.folder] = _Preparer(network, cache, n_regions)
+    return _preparers[cache.folder].prepare(photo)

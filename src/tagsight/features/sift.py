@@ -5,19 +5,18 @@ bins; the bin (i, j) of the point (y, x) is centred at (y + (i - 3/2) b, x + (j 
 
     h(i, j, c, o) = sum_p t(p_y - centre_y) t(p_x - centre_x) a_o(grad I_c(p)), t(d) = max(0, 1 - |d| / b) / b
 
-over the channels c and eight orientations o: 384 numbers. t is what sharing a pixel linearly between the
-nearest bins comes to, so a histogram is a separable convolution, evaluated only where a bin is centred.
-There is no Gaussian window; VLFeat's fast dense SIFT has none within a bin either.
+over the channels c and eight orientations o: 384 numbers. Weighting by t shares a pixel linearly between
+the nearest bins, so a histogram is a separable convolution, evaluated only where a bin is centred. There is no
+Gaussian window; VLFeat's fast dense SIFT has none within a bin either.
 
 A gradient g between the directions e_o and e_{o+1}, 45 degrees apart, is shared as the a_o, a_{o+1} >= 0 with
-a_o e_o + a_{o+1} e_{o+1} = g. With p >= q the sizes of its two components, that is p - q along the axis and
-sqrt(2) q along the diagonal: each within 5% of |g| of sharing it linearly by angle, and no arctangent.
+a_o e_o + a_{o+1} e_{o+1} = g. With p >= q the absolute values of its two components, that is p - q along the axis
+and sqrt(2) q along the diagonal: each within 5% of |g| of sharing it linearly by angle, without an arctangent.
 
-The channels are opponent ones, an orthonormal turn of RGB: (R-G)/sqrt2, (R+G-2B)/sqrt6, (R+G+B)/sqrt3. The
-three RGB channels of a photo are nearly copies of each other; in these, lightness is one channel and the
-other two see only edges of colour. Turned and not scaled, they keep their sizes: all 384 numbers are
-normalised together (RootSIFT: shares of their sum, square-rooted), so noise in the chroma of a grey photo
-stays as small as it is.
+The channels are opponent ones, an orthonormal rotation of RGB: (R-G)/sqrt2, (R+G-2B)/sqrt6, (R+G+B)/sqrt3. The three
+RGB channels of a photo are nearly equal; of the opponent channels, one has lightness and the other two only edges of
+colour. A rotation does not scale them, and all 384 numbers are normalised together (RootSIFT: each divided by their
+sum, then its square root), so noise in the chroma of a grey photo stays small.
 """
 
 from typing import NamedTuple
@@ -33,8 +32,7 @@ STRIDE = 5
 BIN_SIZES = (4, 6, 8, 10)  # b, even, so that bins are centred on pixels; a patch is 4 b wide
 SMOOTHING = 6.0  # a scale is blurred by b / SMOOTHING, as in VLFeat's PHOW
 
-# Mean gradient, in grey levels a pixel, at which half of a patch counts as flat.
-FLOOR = 0.5
+FLOOR = 0.5  # grey levels per pixel: the mean gradient at which the numbers of a patch add to half
 
 N_BINS = 4
 N_MAPS = 24  # three channels of eight orientations
@@ -44,45 +42,45 @@ _OPPONENT = np.array([[1, -1, 0], [1, 1, -2], [1, 1, 1]]) / np.sqrt([[2], [6], [
 
 
 class Descriptors(NamedTuple):
-    """One vector a scale at each point of a grid that covers the photo."""
+    """One vector per scale at each point of a grid that covers the photo."""
 
     values: Array  # (S, rows, columns, 384) float32; 384 is bin down, bin across, channel, orientation
     rows: Array  # (rows,) y of the points, in pixels
     columns: Array  # (columns,) x of the points
 
 
-def describe_points(pixels: Array, *, stride: int = STRIDE, bin_sizes: tuple[int, ...] = BIN_SIZES) -> Descriptors:
-    """Describe RGB `pixels` (h, w, 3) uint8 every `stride` pixels at each scale, edge to edge.
+def compute_descriptors(pixels: Array, *, stride: int = STRIDE, bin_sizes: tuple[int, ...] = BIN_SIZES) -> Descriptors:
+    """Descriptors of RGB `pixels` (h, w, 3) uint8 every `stride` pixels at each scale, edge to edge.
 
-    Patches may reach over the edge, where the photo is flat. A photo smaller than the stride has
-    one point, in its middle.
+    Patches may reach beyond the photo, where gradients are zero. A photo smaller than the stride has one point, in its
+    middle.
     """
     if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or pixels.size == 0:
         raise InputError(f"a photo must be RGB (h, w, 3) uint8, not {pixels.shape} {pixels.dtype}")
     if stride < 1 or any(size < 2 or size % 2 for size in bin_sizes):
         raise InputError(f"stride {stride} must be 1 or more, bin sizes {bin_sizes} even and 2 or more")
     height, width = pixels.shape[:2]
-    rows, columns = place_points(height, stride), place_points(width, stride)
+    rows, columns = place_grid(height, stride), place_grid(width, stride)
     channels = cv2.transform(pixels.astype(np.float32), _OPPONENT.astype(np.float32))
     values = np.empty((len(bin_sizes), len(rows), len(columns), LENGTH), np.float32)
     maps = np.empty((height, width, N_MAPS), np.float32)
     for size, level in zip(bin_sizes, values, strict=True):
         _share_orientations(cv2.GaussianBlur(channels, (0, 0), size / SMOOTHING), maps)
-        _sum_bins(maps, *_weigh_taps(rows, size, height), *_weigh_taps(columns, size, width), level)
-        _take_roots(level, np.float32(FLOOR))
+        _sum_bins(maps, *_compute_taps(rows, size, height), *_compute_taps(columns, size, width), level)
+        _normalise(level, np.float32(FLOOR))
     return Descriptors(values, rows, columns)
 
 
-def place_points(side: int, stride: int = STRIDE) -> Array:
-    """Points `stride` apart along a side, their cells tiling it as nearly as whole pixels allow."""
+def place_grid(side: int, stride: int = STRIDE) -> Array:
+    """Positions `stride` apart along a side; their cells tile it as nearly as whole pixels allow."""
     count = max(1, round(side / stride))
     return (side - 1 - stride * (count - 1)) // 2 + stride * np.arange(count)
 
 
-def _weigh_taps(points: Array, size: int, side: int) -> tuple[Array, Array]:
-    """(P, 4, 2b - 1) pixels under each bin's filter and their weights, which sum to one inside the photo.
+def _compute_taps(points: Array, size: int, side: int) -> tuple[Array, Array]:
+    """(P, 4, 2b - 1) pixels under each bin's filter, and their weights, which sum to one inside the photo.
 
-    A pixel beyond the edge has no weight, and a place inside in its stead.
+    A pixel beyond the edge has weight zero, and the index of a pixel inside.
     """
     reach = np.arange(1 - size, size)
     centres = points[:, None] + np.arange(N_BINS) * size - (N_BINS - 1) * size // 2
@@ -116,7 +114,7 @@ def _share_orientations(channels: Array, maps: Array) -> None:
 
 @njit(cache=True, nogil=True)
 def _sum_bins(maps: Array, tap_y: Array, weight_y: Array, tap_x: Array, weight_x: Array, level: Array) -> None:
-    """Fill level (rows, columns, 384) with the histograms: down first, into one line of the photo."""
+    """Fill level (rows, columns, 384) with the histograms: columns are summed first, into one line of the photo."""
     rows, columns, _ = level.shape
     width = maps.shape[1]
     flat = maps.reshape(maps.shape[0], width * 24)
@@ -142,7 +140,7 @@ def _sum_bins(maps: Array, tap_y: Array, weight_y: Array, tap_x: Array, weight_x
 
 
 @njit(cache=True, nogil=True)
-def _take_roots(level: Array, floor: np.float32) -> None:
+def _normalise(level: Array, floor: np.float32) -> None:
     """Replace each histogram h by sqrt(h / (sum h + 16 floor)), in place."""
     rows, columns, length = level.shape
     for r in range(rows):

@@ -1,35 +1,42 @@
-"""The `deep` description of many photos, network and pooling by PyTorch in batches.
+"""The `deep` features of many photos by PyTorch, network and pooling in batches.
 
-Batches have one size of photo and one length: what lacks is filled with blanks. So a photo's vectors do not depend on
-the photos it happens to be described with, and an interrupted run ends where an uninterrupted one does.
+The photos of a batch have one size, and batches have one length: a shorter one is filled with blank images. So the
+vectors of a photo do not depend on the other photos of its batch, and an interrupted run gives the same vectors as an
+uninterrupted one.
 """
 
 # pyright: reportMissingImports=false
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
+from tagsight.data.collection import Problem
 from tagsight.features.backbone import Backbone
-from tagsight.features.deep import DeepSettings, list_blocks
-from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.prepared import PreparedPhoto
+from tagsight.features.efficientnet import open_builtin
+from tagsight.features.extractor import DEFAULTS, DeepSettings, list_blocks
+from tagsight.features.photo_features import FeatureCache, PhotoFeatures
+from tagsight.features.prepared import PendingPhoto, PreparedPhoto, prepare_photos
 from tagsight.features.torch_network import TorchNetwork
-from tagsight.features.torch_pooling import pool_maps
 from tagsight.storage.files import read_bytes
 from tagsight.types import Array
 
-BATCH = 16  # longer ones are hardly faster on an H200
+BATCH = 16  # larger ones are hardly faster on an H200
+WINDOW = 4 * BATCH  # photos that are sorted by size into batches
 
 
 class TorchExtractor:
-    """Describes prepared photos with the built-in network on `device`.
+    """Extracts the features of prepared photos with a built-in network on `device`.
 
-    Vectors are those of `DeepExtractor` but for rounding, so the fingerprint is another.
+    Vectors are those of `DeepExtractor` up to rounding, so the fingerprint differs.
     """
 
     def __init__(self, backbone: Backbone, settings: DeepSettings, device: torch.device, *, batch: int = BATCH):
@@ -45,12 +52,12 @@ class TorchExtractor:
         self.fingerprint = sha256(known.encode()).hexdigest()
 
     def extract(self, photos: Sequence[PreparedPhoto]) -> list[PhotoFeatures]:
-        """The photos described, in their order; vectors are rounded to half precision."""
-        alike: dict[tuple[tuple[int, ...], ...], list[int]] = defaultdict(list)
+        """The features of the photos, in their order; vectors are rounded to half precision."""
+        by_size: dict[tuple[tuple[int, ...], ...], list[int]] = defaultdict(list)
         for index, photo in enumerate(photos):
-            alike[tuple(image.shape for image in photo.images.values())].append(index)
+            by_size[tuple(image.shape for image in photo.images.values())].append(index)
         found: dict[int, PhotoFeatures] = {}
-        for indices in alike.values():
+        for indices in by_size.values():
             for first in range(0, len(indices), self._batch):
                 some = indices[first : first + self._batch]
                 vectors = self.extract_batch([photos[i] for i in some])
@@ -58,14 +65,14 @@ class TorchExtractor:
         return [found[index] for index in range(len(photos))]
 
     def extract_batch(self, photos: Sequence[PreparedPhoto]) -> list[Array]:
-        """(R, D) float32 of each of a batch of photos of one size."""
+        """(R, D) float32 vectors of each of a batch of photos of one size."""
         uses = self._settings.maps
         pooled: dict[int, Tensor] = {}
         for zoom in photos[0].images:
-            mine = [number for number, use in enumerate(uses) if use.zoom == zoom]
+            numbers = [number for number, use in enumerate(uses) if use.zoom == zoom]
             images = self._stack([photo.images[zoom] for photo in photos])
-            maps = self._network.maps(images, [uses[number].name for number in mine])
-            for number, values in zip(mine, maps, strict=True):
+            maps = self._network.maps(images, [uses[number].name for number in numbers])
+            for number, values in zip(numbers, maps, strict=True):
                 pooled[number] = pool_maps(values, [photo.weights[number] for photo in photos])
         vectors = torch.cat([pooled[number] for number in range(len(uses))], dim=1).cpu().numpy()
         ends = np.cumsum([len(photo.colours) for photo in photos])[:-1]
@@ -73,7 +80,7 @@ class TorchExtractor:
         return [np.hstack([rows, photo.colours]) for rows, photo in parts]
 
     def _stack(self, images: Sequence[Array]) -> Tensor:
-        """(batch, 3, H, W) float32 on the device, normalised there; black beyond the images."""
+        """(batch, 3, H, W) float32 on the device, normalised there; black after the last of the images."""
         shape = (self._batch, *images[0].shape)
         stacked = torch.zeros(shape, dtype=torch.uint8, pin_memory=self._device.type == "cuda")
         np.stack(images, out=stacked[: len(images)].numpy())
@@ -84,3 +91,40 @@ class TorchExtractor:
         return PhotoFeatures(
             vectors.astype(np.float16), photo.labels, photo.edges, photo.boundary, photo.size, self.blocks
         )
+
+
+def open_torch_extractor(network: str, device: str) -> TorchExtractor:
+    """A built-in network on a device of PyTorch's, with default settings."""
+    return TorchExtractor(open_builtin(network), DEFAULTS, torch.device(device))
+
+
+def extract_on_gpu(
+    photos: Sequence[Path], network: str, extractor: TorchExtractor, cache: FeatureCache, n_regions: int, n_workers: int
+) -> Iterator[Path | Problem]:
+    """The cache entry of each photo, written if it is missing; or what is wrong with the photo.
+
+    Worker processes prepare photos ahead of the network.
+    """
+    prepared = prepare_photos(photos, network, cache, n_regions, n_workers)
+    while window := list(islice(prepared, WINDOW)):
+        pending = [found for found in window if isinstance(found, PendingPhoto)]
+        extracted = extractor.extract([found.photo for found in pending])
+        for (entry, _), photo in zip(pending, extracted, strict=True):
+            cache.store(entry, photo)
+        yield from (found.entry if isinstance(found, PendingPhoto) else found for found in window)
+
+
+def pool_maps(values: Tensor, weights: Sequence[sparse.csr_array]) -> Tensor:
+    """(all regions, C): each of the maps `values` (n, C, rows, columns) averaged by its weights (R, cells).
+
+    `weights` are those of `pooling.compute_cell_weights`; maps beyond them are ignored. Every region's mean is summed
+    cell by cell, as on the CPU: it does not depend on the other photos.
+    """
+    cells = values[: len(weights)].permute(0, 2, 3, 1).contiguous().view(-1, values.shape[1])
+    n_cells = values.shape[2] * values.shape[3]
+    index = np.concatenate([w.indices + i * n_cells for i, w in enumerate(weights)], dtype=np.int64)
+    lengths = np.concatenate([np.diff(w.indptr) for w in weights])
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    share = np.concatenate([w.data for w in weights])
+    index, start, share = (torch.from_numpy(array).to(values.device) for array in (index, start, share))
+    return embedding_bag(index, cells, start, mode="sum", per_sample_weights=share, include_last_offset=True)

@@ -1,7 +1,7 @@
-"""The built-in network by PyTorch, for many photos at once: the same ONNX graph, node by node.
+"""The built-in networks by PyTorch, for many photos at once: the same ONNX graph, node by node.
 
-The graph has three kinds of node: convolutions with SAME padding, clips right after them, and sums. All is single
-precision: the shorter numbers that GPUs like (TF32) would move the maps by a thousandth, this by a millionth.
+The graph has three kinds of nodes: convolutions with SAME padding, clips right after them, and sums. All arithmetic is
+single precision: it differs from the CPU's by a millionth, where TF32 would differ by a thousandth.
 """
 
 # pyright: reportMissingImports=false
@@ -23,7 +23,7 @@ class _Node(NamedTuple):
     inputs: tuple[str, ...]
     output: str
     options: dict[str, Any]
-    finished: tuple[str, ...]  # values that no later node reads, unless they were asked for
+    finished: tuple[str, ...]  # values that no later node needs, unless they are outputs
 
 
 class TorchNetwork:
@@ -38,9 +38,9 @@ class TorchNetwork:
         }
         self._image = graph.input[0].name
         self._nodes = _order(graph, self._stored)
-        strange = {node.operator for node in self._nodes} - set(_OPERATORS)
-        if strange:
-            raise InputError(f"only the built-in network runs by PyTorch; this one has {', '.join(sorted(strange))}")
+        unknown = {node.operator for node in self._nodes} - set(_OPERATORS)
+        if unknown:
+            raise InputError(f"only built-in networks run by PyTorch, and this one has {', '.join(sorted(unknown))}")
 
     @torch.inference_mode()
     def maps(self, images: Tensor, names: Sequence[str]) -> list[Tensor]:
@@ -86,7 +86,7 @@ def _same_padding(side: int, kernel: int, stride: int) -> tuple[int, int]:
 
 
 def _clip(node: _Node, x: Tensor, lowest: float, highest: float) -> Tensor:
-    return x.clamp_(lowest, highest)  # in place: nobody else reads what a convolution gives before its clip
+    return x.clamp_(lowest, highest)  # in place: only the clip needs the output of a convolution
 
 
 def _add(node: _Node, a: Tensor, b: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
-"""Tensors out of a PyTorch checkpoint, without PyTorch and without running anything the file says.
+"""Reads the tensors of a PyTorch checkpoint, without PyTorch and without running code from the file.
 
-A checkpoint is a pickle, and a pickle can name any callable to call. Here `find_class` answers from a
-closed list that holds no import at all, so the worst a hostile file can do is raise.
+A checkpoint is a pickle, and a pickle can name any callable to call. Here `find_class` accepts a fixed list of names
+and imports nothing, so a malicious file can do no more than raise an exception.
 
 The legacy layout (PyTorch before 1.6) is five pickles in a row, then the bytes of the storages:
 
@@ -57,7 +57,7 @@ class _View(NamedTuple):
 
 
 class _Unpickler(pickle.Unpickler):
-    """Knows ordered dictionaries, storages and strided views of them; refuses every other name."""
+    """Accepts ordered dictionaries, storages and strided views of them; refuses every other name."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("collections", "OrderedDict"):
@@ -66,7 +66,7 @@ class _Unpickler(pickle.Unpickler):
             return self._view
         if module == "torch" and name in _DTYPES:
             return _DTYPES[name]
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no weights file needs")
+        raise pickle.UnpicklingError(f"it names {module}.{name}, which no weights file needs")
 
     def persistent_load(self, pid: Any) -> _Storage:
         kind, dtype, key, _device, count, view = pid
@@ -99,14 +99,14 @@ def read_weights(path: Path) -> dict[str, Array]:
 
 def _read_views(file: BinaryIO) -> dict[str, _View]:
     if _Unpickler(file).load() != _MAGIC or _Unpickler(file).load() != _PROTOCOL:
-        raise pickle.UnpicklingError("it does not start as a PyTorch checkpoint does")
+        raise pickle.UnpicklingError("it does not start like a PyTorch checkpoint")
     machine = _Unpickler(file).load()
     if not machine["little_endian"]:
         raise pickle.UnpicklingError("it was written on a big-endian machine")
     views = _Unpickler(file).load()
-    strange = [name for name, view in views.items() if not isinstance(view, _View)]
-    if strange:
-        raise pickle.UnpicklingError(f"{strange[0]!r} is not a tensor")
+    other = [name for name, view in views.items() if not isinstance(view, _View)]
+    if other:
+        raise pickle.UnpicklingError(f"{other[0]!r} is not a tensor")
     return views
 
 
@@ -124,7 +124,7 @@ def _read_storages(file: BinaryIO, views: dict[str, _View]) -> dict[str, Array]:
 
 
 def _resolve(view: _View, storage: Array) -> Array:
-    """A contiguous copy of the view, once it is known to lie inside the storage and to be no larger."""
+    """A contiguous copy of the view; raises ValueError unless it is inside the storage and no larger."""
     last = view.offset + sum((n - 1) * step for n, step in zip(view.shape, view.strides, strict=True))
     if min((view.offset, *view.shape, *view.strides)) < 0 or max(last + 1, math.prod(view.shape)) > storage.size:
         raise ValueError(f"a tensor of shape {view.shape} reaches beyond its storage of {storage.size} numbers")

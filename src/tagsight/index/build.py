@@ -200,7 +200,7 @@ class _Annotated(NamedTuple):
 def _cut(extraction: Extraction, size: int) -> Iterator[Extraction]:
     for start in range(0, len(extraction.photos), size):
         some = slice(start, start + size)
-        yield extraction._replace(photos=extraction.photos[some], places=extraction.places[some], problems=())
+        yield extraction._replace(photos=extraction.photos[some], entries=extraction.entries[some], problems=())
 
 
 def _predict_batch(model: TrainedModel, extraction: Extraction) -> list[_Annotated]:

@@ -14,9 +14,8 @@ from tagsight.classifiers.regions import Regions
 from tagsight.classifiers.score import RegionClassifiers, RegionScores, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.inference import FittedModel, Inference, NewPhotos, infer_photos, infer_transductively
-from tagsight.features.codebook import Projection, project
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.views import Views, compute_directions
+from tagsight.features.transforms import Projection, Views, compute_directions, project
 from tagsight.model.layout import Edges
 from tagsight.model.object_attributes import ObjectAttributes
 from tagsight.predict.object_attributes import describe_objects, split_photos

@@ -23,8 +23,8 @@ from tagsight.engine.shard_file import (
     save_shard,
 )
 from tagsight.errors import InputError
-from tagsight.features.codebook import Projection, project
 from tagsight.features.photo_features import PhotoFeatures
+from tagsight.features.transforms import Projection, project
 from tagsight.model.fit import Fit
 from tagsight.model.free_factors import SAMPLE
 from tagsight.model.layout import Edges, Shard, lay_out

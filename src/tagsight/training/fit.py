@@ -16,9 +16,8 @@ from tagsight.data.vocabulary import Tags
 from tagsight.engine.checkpoint import Checkpoint
 from tagsight.engine.fit import FitSpec
 from tagsight.engine.inference import FittedModel
-from tagsight.features.codebook import learn_projection, learn_standard_projection
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.views import compute_directions, learn_views
+from tagsight.features.transforms import compute_directions, learn_projection, learn_standard_projection, learn_views
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop
 from tagsight.model.settings import Factors, Settings

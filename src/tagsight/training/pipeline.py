@@ -74,7 +74,7 @@ def train(
             checkpoint = open_checkpoint(
                 checkpointing.folder, identity, resume=checkpointing.resume, stop=checkpointing.stop
             )
-        photos = extraction.described if options.memory else list(extraction.load())
+        photos = extraction.cached if options.memory else list(extraction.load())
         with clock.stage("model"):
             fitted = fit_photos(photos, tags, options, report, checkpoint)
         with clock.stage("examples"):
@@ -91,8 +91,8 @@ def identify(extraction: Extraction, vocabulary: Vocabulary, tags: Array, option
     settings = {**vars(options), "weights": list(options.weights)}
     return {
         **{name: value for name, value in settings.items() if name not in NOT_IDENTIFYING},
-        "photos": len(extraction.places),
-        "content of the photos": _digest(place.name for place in extraction.places),
+        "photos": len(extraction.entries),
+        "content of the photos": _digest(place.name for place in extraction.entries),
         "description": extraction.cache.folder.name,
         "vocabulary": _digest([*vocabulary.objects, "", *vocabulary.attributes]),
         "tags": sha256(tags.tobytes()).hexdigest()[:12],

@@ -9,7 +9,7 @@ import numpy as np
 from tagsight.classifiers.regions import Regions
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.inference import FittedModel, NewPhotos, infer_photos
-from tagsight.features.codebook import Projection
+from tagsight.features.transforms import Projection
 from tagsight.model.local_step import BLOCK
 from tagsight.model.object_attributes import (
     Deviations,
