@@ -58,7 +58,7 @@ def test_a_box_that_does_not_fit(trained: Trained, box: str) -> None:
 
 def test_features_that_are_none(trained: Trained, tmp_path: Path) -> None:
     message = fail("train", trained.photos / "train", "-o", tmp_path / "m", "--features", "sift")
-    assert "deep, deep-small, classic or an ONNX file" in message
+    assert "deep, deep-small, classic or the path of an ONNX file" in message
 
 
 def test_a_device_that_is_not_there(trained: Trained, tmp_path: Path) -> None:

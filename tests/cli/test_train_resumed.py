@@ -110,7 +110,7 @@ for budget, number in zip(budgets, (signal.SIGTERM, signal.SIGINT)) if way == "s
         assert code in (0, 128 + number), (code, said)
         if code:
             ends += 1
-            assert said.endswith("the same command with --resume goes on from here\n"), said
+            assert said.endswith("the same command with --resume continues from here\n"), said
             assert "Traceback" not in said
     assert (folder / "stopped").read_bytes() == wanted
     (folder / "stopped").unlink()
