@@ -1,5 +1,6 @@
 """Check the packages in dist: what they hold, and that the wheel installs and runs without the repository."""
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -64,10 +65,12 @@ def check_install(wheel: Path, version: str, folder: Path) -> None:
 
 
 def run(folder: Path, *command: object) -> str:
-    """Run a command in the folder, isolated from the repository, and return what it prints."""
-    ended = subprocess.run([str(part) for part in command], cwd=folder, stdout=subprocess.PIPE, text=True)
+    """Run a command in the folder, with a cache of its own, and return what it prints."""
+    environment = {**os.environ, "TAGSIGHT_CACHE": str(folder / "cache")}
+    words = [str(part) for part in command]
+    ended = subprocess.run(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
     if ended.returncode:
-        sys.exit(f"failed with exit code {ended.returncode}: {' '.join(map(str, command))}\n{ended.stdout}")
+        sys.exit(f"failed with exit code {ended.returncode}: {' '.join(words)}\n{ended.stdout}")
     return ended.stdout
 
 
