@@ -30,6 +30,14 @@ check: setup
 test: check
 	$(BIN)/python tests/clean_run.py
 
+# All but the tests marked `slow`.
+test-fast: setup
+	$(BIN)/python tests/clean_run.py -m "not slow and not interop"
+
+# Which lines the tests run, in htmlcov/index.html. Processes that a test kills are not counted.
+coverage: setup
+	$(BIN)/python tests/clean_run.py --cov --cov-report=term --cov-report=html
+
 # The demo and the suite as on other machines: BLAS threads and kernels, processor features, caches, home, terminal, locale.
 test-matrix: setup
 	$(BIN)/python -m tests.matrix
@@ -45,6 +53,12 @@ test-interop:
 	$(PYTHON) -m venv .venv-interop
 	.venv-interop/bin/pip install --quiet -e '.[dev]' datumaro label-studio-sdk labelme pyexiv2
 	.venv-interop/bin/pytest -m interop tests/export
+
+# The source distribution and the wheel, in dist, checked.
+dist: setup
+	rm -rf dist
+	$(BIN)/uv build --quiet
+	$(BIN)/python tests/check_dist.py
 
 bench: setup
 	$(BIN)/python benchmarks/iteration.py
@@ -76,4 +90,4 @@ lock:
 		--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" -o requirements.lock
 
 clean:
-	rm -rf .venv .venv-interop demo dist docs/_build htmlcov .coverage
+	rm -rf .venv .venv-interop demo dist docs/_build htmlcov .coverage*

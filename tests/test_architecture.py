@@ -101,7 +101,8 @@ def test_the_root_holds_nothing_stray(repository: Path) -> None:
         pytest.skip("not a git checkout")
     roots = {line.split("/")[0] for line in listed.stdout.splitlines()}
     allowed = {
-        ".ci", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile",
-        "README.md", "benchmarks", "docs", "pyproject.toml", "requirements.lock", "src", "tests",
+        ".ci", ".github", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md",
+        "LICENSE", "Makefile", "README.md", "SECURITY.md", "benchmarks", "docs", "pyproject.toml", "requirements.lock",
+        "src", "tests",
     }  # fmt: skip
     assert roots <= allowed

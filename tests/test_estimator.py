@@ -109,6 +109,7 @@ def test_threads_do_not_change_the_answer(small: Planted) -> None:
     assert_array_equal(one.assign_, two.assign_)
 
 
+@pytest.mark.slow
 def test_memory_mapped_features_give_the_same_answer(small: Planted, tmp_path) -> None:
     np.save(tmp_path / "X.npy", small.X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")

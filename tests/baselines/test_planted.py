@@ -89,6 +89,7 @@ def test_constant_tags_give_finite_and_certain_predictions(name: str) -> None:
         assert (one.attributes[:, 1] > 10).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BASELINES)
 def test_the_signs_of_photo_log_odds_are_mostly_right(name: str) -> None:
     """Most photos with positive log-odds have the object, and most others do not."""

@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_the_howto_runs(repository: Path, demo: Path, tmp_path: Path) -> None:
     text = (repository / "docs/howto/bench.md").read_text()
     lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]

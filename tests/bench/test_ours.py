@@ -85,6 +85,7 @@ def test_learning_from_the_new_photos_leaves_the_method_as_it_is(
         assert_array_equal(one.objects, two.objects)
 
 
+@pytest.mark.slow
 def test_what_an_ablation_changes_is_changed(whole: StackedIBPMethod, worlds: tuple[World, World]) -> None:
     learn, _ = worlds
     few = slice(0, 40)

@@ -52,6 +52,7 @@ def test_a_factor_is_a_row_of_pictures() -> None:
     assert sheet[at, NAME + SIDE + FACTOR_GAP + 20].tolist() == [255, 255, 255]  # the last has one picture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["panels", "factor_picture"])
 def test_no_picture_of_real_photos_in_the_project(repository: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "a.model").touch()

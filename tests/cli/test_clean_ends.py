@@ -39,6 +39,7 @@ def list_unexpected(said: str) -> list[str]:
     return [line for line in said.splitlines() if line.strip() and not EXPECTED.fullmatch(line.strip())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "index", "find", "annotate", "segment", "factors"])
 def test_a_command_says_nothing_unexpected(command: str, trained: Trained, index: Path, tmp_path: Path) -> None:
     photo = next((trained.photos / "test").glob("*.jpg"))
@@ -92,6 +93,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "index", "segment", "export", "annotate", "demo"])
 def test_ctrl_c_while_a_command_is_imported_stops_it(command: str, trained: Trained, tmp_path: Path) -> None:
     """Libraries that are being imported drop a KeyboardInterrupt; the command stops before its first photo."""

@@ -28,6 +28,7 @@ def run(*command: object, **environment: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_the_installed_script_completes_commands_and_options(tagsight: Path, tmp_path: Path) -> None:
     run(tagsight, "--install-completion", "bash", HOME=str(tmp_path), **NO_DETECTION)

@@ -38,6 +38,7 @@ def hostile(trained: Trained, tmp_path: Path) -> Path:
 ENCODINGS = [{"PYTHONIOENCODING": "utf-8"}, {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONIOENCODING": ""}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ENCODINGS, ids=str)
 def test_names_of_files_do_nothing_to_a_terminal(
     trained: Trained, hostile: Path, tmp_path: Path, environment: dict[str, str]
@@ -52,6 +53,7 @@ def test_names_of_files_do_nothing_to_a_terminal(
     assert len(list((tmp_path / "o").glob("*.png"))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ENCODINGS, ids=str)
 def test_json_is_valid_whatever_the_name_and_the_encoding(
     trained: Trained, hostile: Path, environment: dict[str, str]

@@ -29,6 +29,7 @@ def export_coco(trained: Trained, output: Path, *images: object) -> Any:
     return json.loads((output / "instances_masks.json").read_text())
 
 
+@pytest.mark.slow
 def test_coco_of_a_folder_says_what_segment_outlines(trained: Trained, tmp_path: Path) -> None:
     content = export_coco(trained, tmp_path / "out", trained.photos / "test")
     call("segment", trained.model, trained.photos / "test", "-o", tmp_path / "masks", "--threshold", 0.05)
@@ -59,6 +60,7 @@ def test_a_photo_on_its_side_is_exported_upright(trained: Trained, tmp_path: Pat
     assert stored == export_coco(trained, tmp_path / "u", tmp_path / "upright")
 
 
+@pytest.mark.slow
 def test_the_same_name_in_two_folders_and_twice(trained: Trained, tmp_path: Path) -> None:
     for folder, photo in zip(("x", "y"), unseen(trained), strict=False):
         (tmp_path / folder).mkdir()
@@ -119,6 +121,7 @@ def test_the_same_model_and_photos_give_the_same_bytes(trained: Trained, tmp_pat
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_how_to_runs(trained: Trained, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(trained.model, "my.model")

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .conftest import Trained
 
 SCRIPT = r"""
@@ -147,6 +149,7 @@ print(json.dumps([moments, named]))
 """
 
 
+@pytest.mark.slow
 def test_an_index_survives_being_killed(trained: Trained, tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     photos.mkdir()

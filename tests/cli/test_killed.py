@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from .conftest import Trained
 
 RUN = [sys.executable, "-c", "from tagsight.cli.main import main; main()"]
@@ -24,6 +26,7 @@ def entries(cache: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in cache.rglob("features/*/*.safetensors")}
 
 
+@pytest.mark.slow
 def test_training_survives_being_killed(trained: Trained, tmp_path: Path) -> None:
     start = time.monotonic()
     assert train(trained, tmp_path / "undisturbed", tmp_path / "cache-a").wait() == 0

@@ -34,6 +34,7 @@ def test_the_filter_kills_who_opens_a_socket(tmp_path: Path) -> None:
     assert local.returncode == 0
 
 
+@pytest.mark.slow
 def test_no_command_opens_a_socket(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))  # so that photos are described here, by workers
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
@@ -54,6 +55,7 @@ def test_no_command_opens_a_socket(trained: Trained, tmp_path: Path, monkeypatch
     assert not [path for path in home.rglob("*") if "onnxruntime" in path.name]
 
 
+@pytest.mark.slow
 def test_the_server_calls_nobody(trained: Trained, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -44,6 +44,7 @@ def wait_for_position(model: Path, process: subprocess.Popen[str], known: set[Pa
     return found
 
 
+@pytest.mark.slow
 def test_a_driver_killed_and_one_stopped_go_on_to_the_same_model(trained: Trained, address: str, tmp_path: Path):
     whole = train(trained, tmp_path / "whole", address)
     assert whole.wait() == 0, whole.communicate()[1]
@@ -67,6 +68,7 @@ def test_a_driver_killed_and_one_stopped_go_on_to_the_same_model(trained: Traine
     )
 
 
+@pytest.mark.slow
 def test_an_index_is_that_of_this_machine(
     trained: Trained, address: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -11,6 +11,7 @@ from PIL import Image
 from .conftest import Trained, call
 
 
+@pytest.mark.slow
 def test_the_page_runs_and_refined_masks_differ_at_edges_only(
     repository: Path, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from .conftest import Trained, call
@@ -49,6 +50,7 @@ def spoil(folder: Path, kind: str, name: str, good: bytes) -> str:
     return name
 
 
+@pytest.mark.slow
 def test_a_salted_collection_trains_and_annotates(trained: Trained, tmp_path: Path) -> None:
     folder = tmp_path / "salted"
     folder.mkdir()

@@ -118,6 +118,7 @@ print(json.dumps([changes, ends]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["killed", "stopped"])
 def test_training_goes_on_to_the_same_bytes(way: str, trained: Trained, tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(trained.photos / "train"), str(tmp_path), way]

@@ -46,6 +46,7 @@ def test_collection_format(repository: Path, place: Path) -> None:
     assert printed[1] == f"photos.txt line {len(tags) + 1}: no colon after the name of the photo"
 
 
+@pytest.mark.slow
 def test_exporter(repository: Path, place: Path) -> None:
     run(TRAIN, place)
     run_recipe(repository / "docs/extend/exporter.md", place)
@@ -58,6 +59,7 @@ def test_exporter(repository: Path, place: Path) -> None:
     assert all(int(row["pixels"]) > 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_backbone(repository: Path, place: Path) -> None:
     page = repository / "docs/extend/backbone.md"
     run_recipe(page, place)
@@ -67,6 +69,7 @@ def test_backbone(repository: Path, place: Path) -> None:
     assert "0000.jpg" in printed[-1]
 
 
+@pytest.mark.slow
 def test_benchmark_method(repository: Path, place: Path) -> None:
     (example,) = read_blocks(repository / "docs/howto/bench.md", "python")
     (place / "nearest.py").write_text(example)

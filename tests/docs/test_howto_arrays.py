@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.pages import read_blocks
 
 
+@pytest.mark.slow
 def test_the_example_recovers_nearly_all_pairs(repository: Path) -> None:
     (code,) = read_blocks(repository / "docs/howto/arrays.md", "python")
     command = [sys.executable, "-W", "error", "-c", code]

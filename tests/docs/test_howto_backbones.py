@@ -6,6 +6,8 @@ import sys
 from itertools import chain
 from pathlib import Path
 
+import pytest
+
 from tagsight.demo import render_collection
 from tagsight.features.network_spec import NetworkSpec, read_spec
 from tests.networks import save_transformer
@@ -17,6 +19,7 @@ def write_example_spec(page: Path, folder: Path) -> None:
     (folder / "dino.json").write_text(spec)
 
 
+@pytest.mark.slow
 def test_the_page_runs(repository: Path, tmp_path: Path) -> None:
     page = repository / "docs/howto/backbones.md"
     render_collection(tmp_path / "rendered", n_photos=16, seed=0)

@@ -11,6 +11,7 @@ from tagsight.demo import render_collection
 from tests.pages import make_environment, read_blocks, read_commands
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (tagsight[ray])")
 def test_the_page_runs(repository: Path, tmp_path: Path) -> None:
     page = repository / "docs/howto/cluster.md"

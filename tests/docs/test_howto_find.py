@@ -26,6 +26,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_page_runs(repository: Path, place: Path) -> None:
     page = repository / "docs/howto/find.md"
     lines = read_commands(page)

@@ -5,6 +5,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from tagsight.demo import render_collection
 from tests.pages import make_environment, read_blocks, read_commands
 
@@ -16,6 +18,7 @@ def sees_gpu() -> bool:
     return subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_page_trains_or_reports_why_not(repository: Path, tmp_path: Path) -> None:
     page = repository / "docs/howto/gpu.md"
     lines = read_commands(page)

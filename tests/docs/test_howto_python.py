@@ -4,10 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tagsight.demo import render_collection
 from tests.pages import make_environment, read_blocks
 
 
+@pytest.mark.slow
 def test_the_page_runs(repository: Path, tmp_path: Path) -> None:
     render_collection(tmp_path / "rendered", n_photos=32, seed=0)
     (tmp_path / "rendered/train").rename(tmp_path / "photos")

@@ -29,6 +29,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_shell_lines_run(repository: Path, place: Path) -> None:
     page = repository / "README.md"
     lines = read_commands(page)
@@ -45,6 +46,7 @@ def test_the_shell_lines_run(repository: Path, place: Path) -> None:
     assert list((place / "out").iterdir())
 
 
+@pytest.mark.slow
 def test_the_python_example_runs(repository: Path, place: Path) -> None:
     (code,) = read_blocks(repository / "README.md", "python")
     environment = make_environment(place / "cache")

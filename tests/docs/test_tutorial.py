@@ -3,9 +3,12 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.pages import make_environment, read_commands
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs(repository: Path, tmp_path: Path) -> None:
     page = repository / "docs/tutorial.md"
     text = page.read_text()

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tagsight.demo import render_collection
 
 MOST_CALLS = 14  # between `tagsight.cli.main.main` and the kernel
@@ -38,6 +40,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 def test_few_calls_from_the_train_command_to_the_kernel(tmp_path: Path) -> None:
     render_collection(tmp_path / "photos", n_photos=12, seed=0)
     stacks = tmp_path / "stacks.json"

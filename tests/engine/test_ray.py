@@ -82,6 +82,7 @@ def test_the_model_is_that_of_this_process(
     assert trained.fit.state.appearance.mean == pytest.approx(mean, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choices", [{}, {"exclusive": True, "shrinkage": 2.0, "attribute_shrinkage": 5.0}])
 def test_a_full_noise_covariance_is_that_of_this_process(
     batches: list[RayBatch], tmp_path: Path, choices: dict[str, Any]
@@ -124,6 +125,7 @@ class Killer:
             thread.join()
 
 
+@pytest.mark.slow
 def test_actors_killed_five_times_leave_the_same_model(batches: list[RayBatch], tmp_path: Path):
     def fit(folder: Path, on_sweep: Any) -> Trained:
         combine = partial(move, batches, folder, 2)
@@ -223,6 +225,7 @@ def test_no_cluster_is_one_sentence(address: str, monkeypatch: pytest.MonkeyPatc
         pass
 
 
+@pytest.mark.slow
 def test_ray_leaves_the_handlers_of_signals_as_they_were():
     """Its own for SIGTERM raises inside Ray's start, and its compiled part drops all of them at the end."""
     if ray.is_initialized():

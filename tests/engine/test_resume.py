@@ -91,6 +91,7 @@ def test_the_case_has_all_kinds_of_stages(positions: list[FitProgress]) -> None:
     assert all(p.first_bound == first_bound for p in positions if p.stage > FIRST)  # decides on the last stage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("learner", [learn_in_memory, learn_in_batches, learn_on_disk])
 def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp_path: Path, noise: str) -> None:
@@ -144,6 +145,7 @@ def test_killed_between_checkpoints_it_repeats_some_sweeps(tmp_path: Path) -> No
     assert to_bytes(last, tmp_path) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "noise"), [("tags", "isotropic"), ("tags", "full"), ("kmeans", "full"), ("random", "isotropic")]
 )

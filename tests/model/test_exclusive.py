@@ -85,6 +85,7 @@ def test_log_odds_are_those_of_nu():
     assert odds[inside] == pytest.approx(logit(nu[inside]), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
 def test_extreme_evidence_gives_finite_log_odds_in_the_order_of_the_evidence(scale: float, dtype: Any):

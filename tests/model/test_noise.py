@@ -86,6 +86,7 @@ def test_a_planted_covariance_is_found_and_helps(planted) -> None:
     assert np.allclose(found["isotropic"][1], found["isotropic"][1][0, 0] * np.eye(12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "D"), [(100, 64), (1000, 64), (1000, 6)])
 def test_isotropic_noise_is_found_up_to_the_bias_of_a_mode(n: int, D: int) -> None:
     X = np.random.default_rng(0).standard_normal((n, D))

@@ -88,6 +88,7 @@ def photo() -> PhotoFeatures:
     return PhotoFeatures(features, labels, edges, np.ones(3, np.float32), (20, 6))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numbers that are far out and still finite
 def test_hostile_content_is_refused_or_annotates(
     model: TrainedModel,  # noqa: F811

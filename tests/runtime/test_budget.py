@@ -21,6 +21,7 @@ def measure(repository: Path) -> Any:
     return run
 
 
+@pytest.mark.slow
 def test_the_budget_is_kept(measure: Any) -> None:
     held = measure("held", 0)
     budget = held["resident_before_bytes"] + 350 * 10**6

@@ -96,6 +96,7 @@ def test_workers_end_with_the_program_that_started_them(repository: Path, number
     assert program.returncode == -number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["script", "-c", "standard input"])
 def test_a_program_without_a_guard_may_use_them(way: str, photos: list[Path], tmp_path: Path) -> None:
     script = tmp_path / "script.py"
@@ -129,6 +130,7 @@ def test_workers_are_as_many_as_there_is_work_for(photos: list[Path], monkeypatc
     assert asked == [2]
 
 
+@pytest.mark.slow
 def test_workers_give_the_bytes_of_the_process_itself(
     photos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

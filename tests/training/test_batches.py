@@ -32,6 +32,7 @@ def flatten(value: Any) -> list[bytes]:
     return [repr(value).encode() if value is None or isinstance(value, str) else np.asarray(value).tobytes()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -1,6 +1,7 @@
 """Fuzzing the API from its own description finds no server error; a longer run is in benchmarks/load.py."""
 
 import httpx
+import pytest
 from benchmarks.fuzz import fuzz_api
 
 from tagsight.index import Index
@@ -9,6 +10,7 @@ from tagsight.web.server import serve_in_thread
 EXAMPLES = 5
 
 
+@pytest.mark.slow
 def test_no_request_made_from_the_description_is_a_server_error(index_copy: Index) -> None:
     with serve_in_thread(index_copy) as address:
         found = fuzz_api(address, n_examples=EXAMPLES)
