@@ -11,9 +11,9 @@ from tagsight.model import sticks
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.layout import Edges
 from tagsight.model.local_step import local_step as cpu_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import NOISES, Factors, Settings, plan_sticks
 from tagsight.model.state import Summary
-from tagsight.model.visit import Visit
 from tests.engine.training import FACTORS as TRAINING_FACTORS
 from tests.engine.training import draw_photos, train
 from tests.model.cases import EXCLUSIVE_CHOICES, STICK_CHOICES, Case, Data, draw_case, draw_data
@@ -126,7 +126,7 @@ def log_odds_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
     posterior = resident.upload_posterior(case.local, case.shard.layout, plan, DEVICE)
     ours, theirs = torch.empty_like(posterior.assign), np.empty_like(case.local.assign)
     gpu_step(photos, posterior, case.state, case.settings, 1, ours)
-    cpu_step(case.shard, case.local, case.state, case.settings, Visit(passes=1), log_odds=theirs)
+    cpu_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=1), log_odds=theirs)
     return ours.cpu().numpy(), theirs
 
 

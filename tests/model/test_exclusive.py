@@ -10,10 +10,10 @@ from tagsight.engine.inference import infer_shard, start_at_rates
 from tagsight.model.assignments import _share_regions, assign_entropy
 from tagsight.model.layout import Shard, split_photos
 from tagsight.model.local_step import add_squares, local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import STICK_ORDERS, STICKS, Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, start_local
 from tagsight.model.state import Local, merge
-from tagsight.model.visit import Visit
 from tests.model.cases import (
     STICK_CHOICES,
     Case,
@@ -31,7 +31,7 @@ def run(case: Case, passes: int = 3, dtype: Any = np.float64) -> tuple[np.ndarra
     shard = case.shard._replace(features=case.data.X.astype(dtype))
     local = case.local._replace(assign=case.local.assign.astype(dtype))
     odds = np.empty_like(local.assign)
-    local, _ = local_step(shard, local, case.state, case.settings, Visit(passes=passes), log_odds=odds)
+    local, _ = local_step(shard, local, case.state, case.settings, SweepOptions(passes=passes), log_odds=odds)
     nu = dense(case._replace(local=local))
     forbidden = case.data.allowed[case.data.groups] == 0
     return nu, np.where(forbidden, -np.inf, dense(case._replace(local=local._replace(assign=odds))))
@@ -137,14 +137,14 @@ def test_single_precision_follows_double():
 @pytest.mark.parametrize("noise", ["isotropic", "full"])
 def test_summaries_of_halves_add_to_the_whole(noise: str):
     case = draw_case(6, exclusive=True, noise=noise, coupling=0.8, affinity=1.2)
-    visit, nu, photos, parts = Visit(passes=2), dense(case), 0, []
+    options, nu, photos, parts = SweepOptions(passes=2), dense(case), 0, []
     for layout in split_photos(case.data.groups, case.data.allowed, case.data.edges, case.plan, 2):
         own = slice(photos, photos + layout.n_photos)
         photos += layout.n_photos
         shard = Shard(case.data.X, layout, add_squares(case.data.X, layout, noise=noise))
         local = Local(flatten(layout, nu), case.local.sticks[own], case.local.order[own])
-        parts.append(local_step(shard, local, case.state, case.settings, visit)[1])
-    whole = local_step(case.shard, case.local, case.state, case.settings, visit)[1]
+        parts.append(local_step(shard, local, case.state, case.settings, options)[1])
+    whole = local_step(case.shard, case.local, case.state, case.settings, options)[1]
     for x, y in zip(merge(*parts), whole, strict=True):
         assert x == pytest.approx(y, rel=1e-10, abs=1e-10)
     apart = np.ix_(case.plan.exclusive, case.plan.exclusive)

@@ -16,9 +16,9 @@ from tagsight.model.fields import (
     start_affinity,
 )
 from tagsight.model.local_step import local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import Settings
 from tagsight.model.state import empty_summary
-from tagsight.model.visit import Visit
 from tagsight.types import Array, Floats
 from tests.model.cases import FACTORS, draw_case, draw_data, summarise
 
@@ -96,7 +96,7 @@ def test_a_field_moves_the_logits_of_a_sweep_by_its_message(strength: str):
     first = on.shard.layout.factor[0]
     logits = []
     for case in (off, on):
-        local, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=1))
+        local, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=1))
         nu = local.assign.reshape(-1, 2)[0, 0]
         logits.append(np.log(nu) - np.log1p(-nu))
     nu = on.local.assign.reshape(-1, 2)
@@ -116,7 +116,7 @@ def test_a_centred_field_is_silent_where_all_regions_are_alike():
         hazy = case.state.scales._replace(noise=20.0)
         state = case.state._replace(scales=hazy, affinity=np.abs(case.state.affinity))
         alike = case.local._replace(assign=np.full_like(case.local.assign, 0.5))
-        local, _ = local_step(case.shard, alike, state, case.settings, Visit(passes=500, tol=1e-12))
+        local, _ = local_step(case.shard, alike, state, case.settings, SweepOptions(passes=500, tol=1e-12))
         return local.assign
 
     off = settle(affinity=0.0)

@@ -8,8 +8,8 @@ from scipy.special import expit, logit
 
 from tagsight.model.global_step import global_step
 from tagsight.model.local_step import local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import Factors
-from tagsight.model.visit import Visit
 from tests import oracles
 from tests.model.cases import Case, draw_case, draw_data, for_oracle
 
@@ -21,7 +21,7 @@ def converge(case: Case, n_sweeps: int) -> Case:
     local, state = case.local, case.state
     summary = None
     for _ in range(n_sweeps):
-        local, summary = local_step(case.shard, local, state, case.settings, Visit(passes=5))
+        local, summary = local_step(case.shard, local, state, case.settings, SweepOptions(passes=5))
         state = global_step(summary, state, case.settings)
     assert summary is not None
     alpha = np.stack([1.0 + summary.n_sticks, 1.0 - summary.log_sticks], axis=1)

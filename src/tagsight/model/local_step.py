@@ -6,9 +6,9 @@ import numpy as np
 
 from tagsight.model.layout import Layout, Shard, sum_squares
 from tagsight.model.noise import weight_by_shape
+from tagsight.model.photo_step import Potentials, SweepOptions, update_photos
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Local, Summary, accumulate, empty_summary
-from tagsight.model.visit import Potentials, Visit, visit_photos
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats
 
@@ -22,7 +22,7 @@ def local_step(
     local: Local,
     state: Globals,
     settings: Settings,
-    visit: Visit,
+    options: SweepOptions,
     run: Map = map,
     log_odds: Array | None = None,
     onto: Summary | None = None,
@@ -40,15 +40,15 @@ def local_step(
     potentials = _express(state, settings, X.dtype)
     odds = np.empty(0, X.dtype) if log_odds is None else log_odds
 
-    def visit_block(photos: range) -> Summary:
-        total = empty_summary(K, D if visit.summarise else 0, plan.n_sequences)
-        scalars = visit_photos(photos.start, photos.stop, X, layout, new, potentials, plan, visit, total, odds)
+    def update_block(photos: range) -> Summary:
+        total = empty_summary(K, D if options.summarise else 0, plan.n_sequences)
+        scalars = update_photos(photos.start, photos.stop, X, layout, new, potentials, plan, options, total, odds)
         n_regions = float(layout.slot_start[photos.stop] - layout.slot_start[photos.start])
         return total._replace(n_regions=n_regions, **scalars._asdict())
 
-    total = onto or empty_summary(K, D if visit.summarise else 0, plan.n_sequences)
+    total = onto or empty_summary(K, D if options.summarise else 0, plan.n_sequences)
     total = total._replace(square=total.square + square)
-    for part in run(visit_block, photo_blocks(layout)):
+    for part in run(update_block, photo_blocks(layout)):
         total = accumulate(total, part)
     return new, total
 

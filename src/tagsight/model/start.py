@@ -15,11 +15,11 @@ from threadpoolctl import threadpool_limits
 from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step, mean_square
 from tagsight.model.layout import Layout, Shard
 from tagsight.model.local_step import photo_blocks
+from tagsight.model.photo_step import count_exclusive, locate, sum_rows
 from tagsight.model.photo_sticks import update_photo_sticks
 from tagsight.model.sampling import Sample, draw_rows, hash_rows, merge_samples, uniform
 from tagsight.model.settings import Factors, Settings, StickPlan, plan_sticks
 from tagsight.model.state import Appearance, Globals, Local, Scales, Summary
-from tagsight.model.visit import count_exclusive, locate, sum_rows
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats

@@ -1,4 +1,4 @@
-"""The heavy step on a GPU, in the order of `model.visit`: sticks' prior, sweep, counts, sticks, sums."""
+"""The heavy step on a GPU, in the order of `model.photo_step`: sticks' prior, sweep, counts, sticks, sums."""
 
 # pyright: reportMissingImports=false
 
@@ -27,7 +27,7 @@ FACTORS, REGIONS = 8, 32  # of a tile: what one warp holds in registers
 
 
 class DevicePotentials(NamedTuple):
-    """The globals on the GPU; see `model.visit.Potentials`."""
+    """The globals on the GPU; see `model.photo_step.Potentials`."""
 
     weighted_mean: Tensor  # (PARTS, K, D), of the features' type
     bias: Tensor  # (K,) float32
@@ -65,20 +65,20 @@ def local_step(
     `log_odds`, laid out like `posterior.assign`, is filled with the logits of nu, which say more than a nu of 1.
     """
     potentials = upload_globals(state, settings, photos.features)
-    total = visit_all(photos, posterior, potentials, passes, log_odds)
+    total = compute_totals(photos, posterior, potentials, passes, log_odds)
     return make_summary(fetch(join(total), total), photos, settings)
 
 
-def visit_all(
+def compute_totals(
     photos: Photos, posterior: Posterior, potentials: DevicePotentials, passes: int, log_odds: Tensor | None = None
 ) -> Totals:
     """All of `local_step` that the GPU does."""
     return reduce(
-        _accumulate, (_visit_chunk(chunk, photos, posterior, potentials, passes, log_odds) for chunk in photos.chunks)
+        _accumulate, (_update_chunk(chunk, photos, posterior, potentials, passes, log_odds) for chunk in photos.chunks)
     )
 
 
-def _visit_chunk(
+def _update_chunk(
     chunk: Chunk,
     photos: Photos,
     posterior: Posterior,

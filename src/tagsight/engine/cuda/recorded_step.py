@@ -11,7 +11,14 @@ from weakref import WeakSet
 import torch
 from torch import Tensor
 
-from tagsight.engine.cuda.local_step import Totals, express_globals, list_globals, local_step, make_summary, visit_all
+from tagsight.engine.cuda.local_step import (
+    Totals,
+    compute_totals,
+    express_globals,
+    list_globals,
+    local_step,
+    make_summary,
+)
 from tagsight.engine.cuda.resident import Photos, Posterior
 from tagsight.engine.cuda.transfer import cut, fetch, join, pack
 from tagsight.model.settings import Settings
@@ -57,7 +64,7 @@ class RecordedStep:
         shared = next((other.pool() for other in _recorded), None)
         with torch.cuda.graph(graph, pool=shared, capture_error_mode="thread_local"):
             potentials = express_globals(cut(inputs, values), settings, photos.features.dtype)
-            total = visit_all(photos, self._posterior, potentials, settings.passes)
+            total = compute_totals(photos, self._posterior, potentials, settings.passes)
             outputs = join(total)
         _recorded.add(graph)
         return _Recording(graph, inputs, total, outputs)
