@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logit, logsumexp
 
 from tagsight.engine.inference import infer_shard, start_at_rates
-from tagsight.model.assignments import _share_regions, assign_entropy
+from tagsight.model.assignments import _apply_softmax, assign_entropy
 from tagsight.model.layout import Shard, split_photos
 from tagsight.model.local_step import add_squares, local_step
 from tagsight.model.photo_step import SweepOptions
@@ -116,7 +116,7 @@ def test_extreme_evidence_gives_finite_log_odds_in_the_order_of_the_evidence(sca
 def test_log_odds_against_everything_else_are_exact_however_far_apart(dtype: Any):
     eta = np.array([[1e4, -1e4, 0.0, 700.0, -3.0], [9e3, -2e4, 0.0, 1e4, 2.0], [-1e4, 5.0, 0.0, 1e4, -800.0]], dtype)
     odds, nu = eta.copy(), np.empty_like(eta)
-    entropy = _share_regions(odds, 0, eta.shape[1], 3, nu)
+    entropy = _apply_softmax(odds, 0, eta.shape[1], 3, nu)
     expected = np.empty(eta.shape)
     total, all_eta = 0.0, np.vstack([np.zeros(eta.shape[1]), eta.astype(float)])
     for j in range(eta.shape[1]):

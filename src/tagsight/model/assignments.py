@@ -144,7 +144,7 @@ def _update_exclusive(
         base = centred_field.offset[k]
         for j in range(a, b):
             unary[k, j] += interaction[k, j] - base + strength * message[j, k]
-    entropy = _share_regions(unary, a, b, n_exclusive, target)
+    entropy = _apply_softmax(unary, a, b, n_exclusive, target)
     for k in range(n_exclusive):
         moved = one * 0
         for j in range(a, b):
@@ -219,12 +219,13 @@ def _update_independent(
 
 
 @kernel()
-def _share_regions(eta: Array, a: int, b: int, E: int, target: Array) -> float:
+def _apply_softmax(eta: Array, a: int, b: int, E: int, target: Array) -> float:
     """Fill `target` (E, N) with the nu of exclusive factors for regions a..b-1; return the entropy of their q(z).
 
-    `eta` holds log-odds against no factor on, and is turned into those against everything else:
+    `eta` holds log-odds relative to no factor on, and is replaced by the logits of nu:
     logit nu_k = eta_k - log(1 + sum_{l != k} exp(eta_l)). The entropy is log(1 + sum_l exp(eta_l)) - sum_k nu_k eta_k.
-    Both are computed relative to the largest log-odds, and without it where it would swallow the others.
+    Both are computed relative to the largest log-odds. If the sum of the others is too small for that, it is computed
+    separately.
     """
     entropy = 0.0
     for j in range(a, b):
@@ -251,7 +252,7 @@ def _share_regions(eta: Array, a: int, b: int, E: int, target: Array) -> float:
 
 @kernel()
 def _sum_others(eta: Array, j: int, E: int, largest: int) -> float:
-    """log(1 + sum_{l != largest} exp(eta_lj))."""
+    """Return log(1 + sum_{l != largest} exp(eta_lj))."""
     total = 0.0
     for k in range(E):
         if k != largest:
@@ -288,7 +289,7 @@ def _update_offset(centred_field: CentredField, k: int, delta: Array, a: int, b:
 
 @kernel()
 def assign_entropy(nu: Array, n_exclusive: int) -> float:
-    """Entropy of q(z) for any nu (K_i, N_i), whose first rows exclude each other; 0 log 0 = 0."""
+    """Return the entropy of q(z) for any nu (K_i, N_i); the first rows exclude each other, and 0 log 0 = 0."""
     total = 0.0
     for value in nu[n_exclusive:].flat:
         if 0.0 < value < 1.0:
