@@ -1,7 +1,7 @@
 """Local steps in this process: threads work on blocks of photos (the kernels release the GIL)."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,7 +58,7 @@ class ThreadBatch:
 
 
 @contextmanager
-def thread_map(n_threads: int | None) -> Iterator[Map]:
+def thread_map(n_threads: int | None) -> Generator[Map, None, None]:
     """Yield a map function over `n_threads` threads (None: one per core), while BLAS uses one thread.
 
     The map function yields results in order.

@@ -28,12 +28,12 @@ class StickTerms(NamedTuple):
 def sequence_places(order: Ints, where: Ints, plan: StickPlan, s: int) -> Ints:
     """Return the places in `order` (K,) of the factors in the photo's sequence `s`."""
     places = np.empty(len(order), np.int64)
-    T = 0
+    n_held = 0
     for p in range(len(order)):
         if plan.sequence[order[p]] == s and (plan.spans_all or where[order[p]] >= 0):
-            places[T] = p
-            T += 1
-    return places[:T]
+            places[n_held] = p
+            n_held += 1
+    return places[:n_held]
 
 
 @kernel()

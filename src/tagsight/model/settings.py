@@ -64,9 +64,14 @@ def check_settings(settings: Settings) -> None:
     """Raise InputError for invalid or contradictory settings."""
     if settings.noise not in NOISES:
         raise InputError(f"noise must be one of {', '.join(NOISES)}, got {settings.noise!r}")
-    if not isinstance(settings.exclusive, bool | np.bool_):
-        raise InputError(f"exclusive must be True or False, got {settings.exclusive!r}")
+    _check_flag(settings.exclusive, "exclusive")
     check_shrinkage(settings.shrinkage, settings.attribute_shrinkage)
+
+
+def _check_flag(value: object, name: str) -> None:
+    """Raise InputError unless the value is a bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, got {value!r}")
 
 
 def check_shrinkage(shrinkage: float | None, attribute_shrinkage: float | None) -> None:

@@ -1,8 +1,7 @@
 """Records of the posterior: the globals, the local posterior of a shard, and its summary."""
 
 from collections.abc import Sequence
-from operator import iadd
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,7 +85,13 @@ def remove(a: Summary, b: Summary) -> Summary:
 
 def accumulate(total: Summary, part: Summary) -> Summary:
     """Return `merge(total, part)`, computed in the arrays of `total`."""
-    return Summary._make(iadd(whole, piece) for whole, piece in zip(total, part, strict=True))
+    return Summary._make(_add_in_place(whole, piece) for whole, piece in zip(total, part, strict=True))
+
+
+def _add_in_place(total: Any, part: Any) -> Any:
+    """Return `total += part`, which changes an array and replaces a number."""
+    total += part
+    return total
 
 
 def empty_summary(K: int, D: int, S: int) -> Summary:
