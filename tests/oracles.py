@@ -55,7 +55,7 @@ def inner(p: Posterior, a: Array, b: Array) -> float:
 
 
 def log_noise_prior(p: Posterior) -> float:
-    """The inverse Wishart density of the noise covariance, at the isotropic scale that makes it highest."""
+    """The log-density of the noise covariance under the inverse Wishart prior, at the scale that maximises it."""
     D = len(p.Omega)
 
     def density(log_scale: float) -> float:
@@ -176,7 +176,7 @@ def assign_logit(p: Posterior, j: int, k: int) -> float:
 
 
 def deviations(p: Posterior, z: Array) -> Array:
-    """z (N, K) itself, or less the mean over its photo's regions where the field is centred."""
+    """z (N, K), minus the mean over the regions of its photo if the field is centred."""
     if not p.centred:
         return z
     return np.array(
@@ -184,13 +184,13 @@ def deviations(p: Posterior, z: Array) -> Array:
     )
 
 
-def sweep(p: Posterior, visits: list[tuple[int, int]]) -> Array:
+def sweep(p: Posterior, updates: list[tuple[int, int]]) -> Array:
     """nu after updating the given (region, factor) one after another.
 
     The exclusive factors of a region share one softmax, in which none of them has the log-weight 0.
     """
     before, p.nu = p.nu, p.nu.copy()
-    for j, k in visits:
+    for j, k in updates:
         if p.exclusive[k]:
             others = [m for m in range(len(p.phi)) if p.exclusive[m] and p.L[p.photo[j], m]]
             p.nu[j, k] = np.exp(assign_logit(p, j, k) - logsumexp([0.0, *(assign_logit(p, j, m) for m in others)]))
@@ -355,7 +355,7 @@ def conditional(states: States, z: Array, j: int, k: int) -> float:
 
 
 def expect_square(p: Posterior) -> float:
-    """E sum_j |x_j - sum_k z_jk A_k|^2, lengths by Omega^-1, by enumeration of each region's z."""
+    """E sum_j |x_j - sum_k z_jk A_k|^2, norms by Omega^-1, by enumeration of each region's z."""
     (N, D), K = p.X.shape, len(p.phi)
     total = 0.0
     for j in range(N):

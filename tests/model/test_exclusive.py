@@ -51,7 +51,7 @@ def test_nu_sums_to_one_at_most_and_is_zero_where_forbidden(choices: dict[str, A
 
 @pytest.mark.parametrize("order", STICK_ORDERS)
 @pytest.mark.parametrize("sticks", STICKS)
-def test_exclusive_factors_are_visited_first(sticks: str, order: str):
+def test_exclusive_factors_are_updated_first(sticks: str, order: str):
     plan = plan_sticks(Settings(Factors(3, 2, 4), sticks=sticks, stick_order=order, exclusive=True))
     assert list(plan.exclusive) == [True] * 3 + [False] * 2 + [True] * 4
     assert list(plan.exclusive[plan.order]) == [True] * 7 + [False] * 2
@@ -69,7 +69,7 @@ def test_every_start_is_a_distribution(start: str):
     assert np.all(nu[case.data.allowed[case.data.groups] == 0] == 0.0)
 
 
-def test_the_entropy_is_that_of_a_categorical_and_of_coins():
+def test_the_entropy_is_that_of_a_categorical_and_of_bernoulli_variables():
     nu = np.array([[0.2, 0.0], [0.5, 1.0], [0.4, 1.0]])
     rows = [[0.2, 0.5, 0.3], [0.4, 0.6]]
     expected = -sum(p * np.log(p) for row in rows for p in row)
@@ -88,7 +88,7 @@ def test_log_odds_are_those_of_nu():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
 def test_extreme_evidence_gives_finite_log_odds_in_the_order_of_the_evidence(scale: float, dtype: Any):
-    """Regions that lie on the appearance of one factor, the farther the clearer."""
+    """Regions that lie on the appearance of one factor; the evidence grows with their distance from 0."""
     factors, D = Factors(2, 1, 1), 4
     data = draw_data(np.random.default_rng(4), factors, sizes=(6,), D=D)
     data = data._replace(allowed=np.ones_like(data.allowed))
@@ -152,7 +152,7 @@ def test_summaries_of_halves_add_to_the_whole(noise: str):
     assert np.linalg.eigvalsh(whole.pair).min() > -1e-9
 
 
-def test_new_photos_settle_in_a_distribution():
+def test_inference_on_new_photos_gives_a_distribution():
     case = draw_case(7, exclusive=True)
     rates = np.full(case.settings.factors.total, 0.15)
     local = start_at_rates(case.shard, case.state, rates, case.settings)

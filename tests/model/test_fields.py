@@ -107,7 +107,7 @@ def test_a_field_moves_the_logits_of_a_sweep_by_its_message(strength: str):
     assert logits[1] - logits[0] == pytest.approx(0.7 * message, rel=1e-6)
 
 
-def test_a_centred_field_is_silent_where_all_regions_are_alike():
+def test_a_centred_field_has_no_effect_where_all_regions_are_equal():
     data = draw_data(np.random.default_rng(6), sizes=(6,))
     data = data._replace(X=np.tile(data.X[0], (6, 1)), allowed=np.ones_like(data.allowed))
 
@@ -156,7 +156,7 @@ def test_exclusive_factors_have_no_affinity_for_each_other():
         assert np.any(M[: FACTORS.objects, FACTORS.objects : FACTORS.tagged] != 0)
 
 
-def test_affinity_is_bounded_and_blind_to_constants_and_free_factors():
+def test_affinity_is_bounded_and_zero_for_constant_and_free_factors():
     summary = summarise(draw_case(5))
     M = correlate_tagged(summary, Settings(FACTORS))
     assert np.all(np.abs(M) <= 1)

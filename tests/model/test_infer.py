@@ -1,4 +1,4 @@
-"""Reading a posterior back, and inference that starts from training's rates."""
+"""Inference on new photos, which starts at the rates of the training photos."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_every_region_starts_at_the_rates_its_photo_allows():
     assert dense(case._replace(local=local)) == pytest.approx(rates * case.data.allowed[case.data.groups])
 
 
-def test_photos_settle_where_sweeps_settle_and_come_in_the_order_of_the_features():
+def test_inference_converges_as_sweeps_do_and_keeps_the_order_of_the_features():
     case = draw_case(2, stick_order="free-first")
     read = infer_shard(case.shard, case.local, case.data.allowed, case.state, case.settings, map)
     local, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=300))

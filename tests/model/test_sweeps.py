@@ -21,22 +21,22 @@ from tests.model.cases import (
 )
 
 
-def visits_of(case: Case) -> list[tuple[int, int]]:
+def updates_of(case: Case) -> list[tuple[int, int]]:
     """Region and factor of each update: photo by photo, colour by colour, factor by factor."""
     layout = case.shard.layout
-    visits = []
+    updates = []
     for i in range(layout.n_photos):
         factor = layout.factor[layout.factor_start[i] : layout.factor_start[i + 1]]
         for c in range(layout.colour_start[i], layout.colour_start[i + 1]):
             rows = layout.rows[layout.class_start[c] : layout.class_start[c + 1]]
-            visits += [(int(j), int(k)) for k in factor for j in rows]
-    return visits
+            updates += [(int(j), int(k)) for k in factor for j in rows]
+    return updates
 
 
 @pytest.mark.parametrize("choices", STICK_CHOICES)
 def test_a_sweep_is_the_literal_one(choices: dict[str, Any]):
     case = draw_case(1, coupling=0.8, affinity=1.3, **choices)
-    swept = oracles.sweep(for_oracle(case), visits_of(case))
+    swept = oracles.sweep(for_oracle(case), updates_of(case))
     assert dense(sweep_nu(case)) == pytest.approx(swept, abs=1e-12)
 
 
@@ -44,7 +44,7 @@ def test_a_sweep_is_the_literal_one(choices: dict[str, Any]):
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_a_sweep_is_the_literal_one_at_any_strength_of_the_fields(fields: dict[str, Any], exclusive: bool):
     case = draw_case(2, **fields, exclusive=exclusive)
-    swept = oracles.sweep(for_oracle(case), visits_of(case))
+    swept = oracles.sweep(for_oracle(case), updates_of(case))
     assert dense(sweep_nu(case)) == pytest.approx(swept, abs=1e-12)
 
 
@@ -54,7 +54,7 @@ def test_a_sweep_is_the_literal_one_where_photos_lie_together(seed: int):
     case = draw_case(seed, draw_data(np.random.default_rng(seed), shuffled=False))
     layout = case.shard.layout
     assert not np.array_equal(layout.rows, np.arange(len(case.data.X)))
-    swept = oracles.sweep(for_oracle(case), visits_of(case))
+    swept = oracles.sweep(for_oracle(case), updates_of(case))
     assert dense(sweep_nu(case)) == pytest.approx(swept, abs=1e-12)
 
 
@@ -71,10 +71,10 @@ def test_log_odds_are_those_nu_was_updated_to():
     assert len(np.unique(odds)) == len(odds)
 
 
-def test_every_allowed_nu_is_visited_once():
+def test_every_allowed_nu_is_updated_once():
     case = draw_case(3)
-    visits = visits_of(case)
-    assert sorted(visits) == sorted(
+    updates = updates_of(case)
+    assert sorted(updates) == sorted(
         (j, int(k)) for j, i in enumerate(case.data.groups) for k in np.flatnonzero(case.data.allowed[i])
     )
 

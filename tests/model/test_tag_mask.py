@@ -26,7 +26,7 @@ def test_nu_is_exactly_zero_where_forbidden(choices: dict[str, Any]):
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_every_start_keeps_to_the_tags(start: str):
+def test_every_start_respects_the_tags(start: str):
     case = draw_case(2)
     fill = STARTS[start]([case.shard], case.settings.factors, 0)
     local = start_local(case.shard, fill, case.state.sparsity.mean, case.plan)
@@ -35,7 +35,7 @@ def test_every_start_keeps_to_the_tags(start: str):
 
 
 def test_forbidden_factors_are_no_evidence_about_the_sticks():
-    """The paper counts N_i absences for each; here sticks of photos that allow nothing keep their prior."""
+    """The paper counts N_i absences for each; here the sticks of photos that allow no factor keep their prior."""
     data = draw_data(np.random.default_rng(3))
     nothing = data._replace(allowed=np.zeros_like(data.allowed))
     case = draw_case(3, nothing, stick_span="all", sticks="single")
