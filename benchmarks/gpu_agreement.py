@@ -22,10 +22,10 @@ from tagsight.model.global_step import global_step
 from tagsight.model.layout import Layout, Shard, scatter_assign
 from tagsight.model.local_step import Map
 from tagsight.model.local_step import local_step as cpu_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.planted import Planted, draw_appearance, draw_planted
 from tagsight.model.start import blank_globals, first_globals
 from tagsight.model.state import Globals, Local, Summary
-from tagsight.model.visit import Visit
 from tagsight.types import Array
 from workload import N_FREE, N_OBJECTS
 
@@ -123,7 +123,7 @@ def step_on_cpu(shard: Shard, local: Local, run: Map) -> Step:
     def step(state: Globals, passes: int) -> tuple[Local, Summary, Array]:
         nonlocal now
         log_odds = np.empty_like(now.assign)
-        now, total = cpu_step(shard, now, state, SETTINGS, Visit(passes=passes), run, log_odds)
+        now, total = cpu_step(shard, now, state, SETTINGS, SweepOptions(passes=passes), run, log_odds)
         return now, total, log_odds
 
     return step

@@ -1,6 +1,6 @@
-"""The model's equations done slowly and literally: dense arrays, explicit loops, nothing shared with src.
+"""The model's equations, computed slowly and literally: dense arrays, explicit loops, no code shared with src.
 
-docs/explanation/model.md has the equations; `Posterior` holds all they mention, under the paper's letters.
+docs/explanation/model.md has the equations; `Posterior` holds all their symbols, under the paper's letters.
 """
 
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def inner(p: Posterior, a: Array, b: Array) -> float:
 
 
 def log_noise_prior(p: Posterior) -> float:
-    """The inverse Wishart density of the noise covariance, at the isotropic scale that makes it highest."""
+    """The log-density of the noise covariance under the inverse Wishart prior, at the scale that maximises it."""
     D = len(p.Omega)
 
     def density(log_scale: float) -> float:
@@ -176,7 +176,7 @@ def assign_logit(p: Posterior, j: int, k: int) -> float:
 
 
 def deviations(p: Posterior, z: Array) -> Array:
-    """z (N, K) itself, or less the mean over its photo's regions where the field is centred."""
+    """z (N, K), minus the mean over the regions of its photo if the field is centred."""
     if not p.centred:
         return z
     return np.array(
@@ -184,13 +184,13 @@ def deviations(p: Posterior, z: Array) -> Array:
     )
 
 
-def sweep(p: Posterior, visits: list[tuple[int, int]]) -> Array:
+def sweep(p: Posterior, updates: list[tuple[int, int]]) -> Array:
     """nu after updating the given (region, factor) one after another.
 
     The exclusive factors of a region share one softmax, in which none of them has the log-weight 0.
     """
     before, p.nu = p.nu, p.nu.copy()
-    for j, k in visits:
+    for j, k in updates:
         if p.exclusive[k]:
             others = [m for m in range(len(p.phi)) if p.exclusive[m] and p.L[p.photo[j], m]]
             p.nu[j, k] = np.exp(assign_logit(p, j, k) - logsumexp([0.0, *(assign_logit(p, j, m) for m in others)]))
@@ -202,27 +202,56 @@ def sweep(p: Posterior, visits: list[tuple[int, int]]) -> Array:
 
 def bound(p: Posterior) -> dict[str, float]:
     """Every term of the bound, written out."""
+    assignments, entropy = assignment_terms(p)
+    sticks, orders = stick_terms(p)
+    spatial, affinity = field_terms(p)
+    (N, D), log_Omega = p.X.shape, float(np.log(np.linalg.det(p.Omega)))
+    return {
+        "likelihood": -N / 2 * (D * np.log(2 * np.pi * p.noise) + log_Omega) - residual(p) / (2 * p.noise),
+        "noise": log_noise_prior(p) if p.full else 0.0,
+        "appearance": appearance_term(p),
+        "assignments": assignments - orders,
+        "assign_entropy": entropy,
+        "sticks": sticks,
+        "sparsity": sparsity_term(p),
+        "spatial": spatial,
+        "affinity": affinity,
+    }
+
+
+def residual(p: Posterior) -> float:
+    """E sum_j (x_j - sum_k z_jk A_k) Omega^-1 (x_j - sum_k z_jk A_k), from the means and covariances of z."""
     (N, D), K = p.X.shape, len(p.phi)
-    residual = 0.0
+    total = 0.0
     for j in range(N):
         guess, pairs = p.nu[j] @ p.phi, expect_pairs(p, j)
-        residual += inner(p, p.X[j] - guess, p.X[j] - guess)
+        total += inner(p, p.X[j] - guess, p.X[j] - guess)
         for k in range(K):
-            residual += p.nu[j, k] * D * p.Phi[k]
+            total += p.nu[j, k] * D * p.Phi[k]
             for m in range(K):
                 covariance = pairs[k, m] - p.nu[j, k] * p.nu[j, m]
                 if covariance:
-                    residual += covariance * inner(p, p.phi[k], p.phi[m])
-    appearance = 0.0
-    log_Omega = float(np.log(np.linalg.det(p.Omega)))
-    for k in range(K):
+                    total += covariance * inner(p, p.phi[k], p.phi[m])
+    return total
+
+
+def appearance_term(p: Posterior) -> float:
+    """E[log p(A)] + H[q(A)]."""
+    D, log_Omega = p.X.shape[1], float(np.log(np.linalg.det(p.Omega)))
+    total = 0.0
+    for k in range(len(p.phi)):
         scale = appearance_scales(p)[k]
-        appearance -= (D * np.log(2 * np.pi * scale) + log_Omega) / 2
-        appearance -= (inner(p, p.phi[k], p.phi[k]) + D * p.Phi[k]) / (2 * scale)
-        appearance += (D * np.log(2 * np.pi * np.e * p.Phi[k]) + log_Omega) / 2
+        total -= (D * np.log(2 * np.pi * scale) + log_Omega) / 2
+        total -= (inner(p, p.phi[k], p.phi[k]) + D * p.Phi[k]) / (2 * scale)
+        total += (D * np.log(2 * np.pi * np.e * p.Phi[k]) + log_Omega) / 2
+    return float(total)
+
+
+def assignment_terms(p: Posterior) -> tuple[float, float]:
+    """E[log p(Z | v)] under the multinomial bound, and H[q(Z)]."""
     assignments = entropy = 0.0
     logs = [log_weights(p, i) for i in range(len(p.L))]
-    for j in range(N):
+    for j in range(len(p.X)):
         on, off = logs[p.photo[j]]
         for k in np.flatnonzero(p.L[p.photo[j]]):
             nu = p.nu[j, k]
@@ -233,38 +262,44 @@ def bound(p: Posterior) -> dict[str, float]:
         none = 1 - p.nu[j, p.exclusive].sum()
         if p.exclusive.any() and none > 0:
             entropy -= none * np.log(none)
-    sticks = sparsity = 0.0
+    return float(assignments), float(entropy)
+
+
+def stick_terms(p: Posterior) -> tuple[float, float]:
+    """E[log p(v | alpha)] + H[q(v)], and the log of the number of orders that the sequences could have."""
+    sticks = orders = 0.0
     for tau, sequences in zip(p.tau, p.sequences, strict=True):
         for (shape, rate), columns in zip(p.alpha, sequences, strict=True):
             if p.ranked:
-                assignments -= np.log(float(factorial(len(columns))))
+                orders += np.log(float(factorial(len(columns))))
             for k in columns:
                 a, b = tau[k]
                 sticks += digamma(shape) - np.log(rate) + (shape / rate - 1) * expect_log_v(np.array([a, b]))
                 sticks += float(beta_law.entropy(a, b))
+    return float(sticks), float(orders)
+
+
+def sparsity_term(p: Posterior) -> float:
+    """E[log p(alpha)] + H[q(alpha)]."""
+    total = 0.0
     for shape, rate in p.alpha:
-        sparsity += ALPHA_SHAPE * np.log(ALPHA_RATE) + (ALPHA_SHAPE - 1) * (digamma(shape) - np.log(rate))
-        sparsity += -ALPHA_RATE * shape / rate + float(gamma_law.entropy(shape, scale=1 / rate))
+        total += ALPHA_SHAPE * np.log(ALPHA_RATE) + (ALPHA_SHAPE - 1) * (digamma(shape) - np.log(rate))
+        total += -ALPHA_RATE * shape / rate + float(gamma_law.entropy(shape, scale=1 / rate))
+    return float(total)
+
+
+def field_terms(p: Posterior) -> tuple[float, float]:
+    """The expected log-potentials of the spatial field and of the field within regions."""
     spatial = affinity = 0.0
     for a, b, w in p.edges:
         for k in np.flatnonzero(p.L[p.photo[a]]):
             spatial += p.beta * w * (p.nu[a, k] * p.nu[b, k] + (1 - p.nu[a, k]) * (1 - p.nu[b, k]))
     dev = deviations(p, p.nu)
-    for j in range(N):
-        for k in range(K):
+    for j in range(len(p.X)):
+        for k in range(len(p.phi)):
             for m in range(k):
                 affinity += p.rho * p.M[k, m] * dev[j, k] * dev[j, m]
-    return {
-        "likelihood": -N / 2 * (D * np.log(2 * np.pi * p.noise) + log_Omega) - residual / (2 * p.noise),
-        "noise": log_noise_prior(p) if p.full else 0.0,
-        "appearance": float(appearance),
-        "assignments": float(assignments),
-        "assign_entropy": float(entropy),
-        "sticks": float(sticks),
-        "sparsity": float(sparsity),
-        "spatial": float(spatial),
-        "affinity": float(affinity),
-    }
+    return float(spatial), float(affinity)
 
 
 @dataclass
@@ -320,7 +355,7 @@ def conditional(states: States, z: Array, j: int, k: int) -> float:
 
 
 def expect_square(p: Posterior) -> float:
-    """E sum_j |x_j - sum_k z_jk A_k|^2, lengths by Omega^-1, by enumeration of each region's z."""
+    """E sum_j |x_j - sum_k z_jk A_k|^2, norms by Omega^-1, by enumeration of each region's z."""
     (N, D), K = p.X.shape, len(p.phi)
     total = 0.0
     for j in range(N):

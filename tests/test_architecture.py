@@ -27,6 +27,8 @@ LAYERS = [
     {"cli"},
     {"__init__"},
 ]
+LONGEST_FUNCTION = 60  # lines, from `def` to the end
+MOST_ROOT_MODULES = 5  # besides `__init__`
 HEAVY_AND_OPTIONAL = [
     "torch",
     "ray",
@@ -93,6 +95,22 @@ def test_the_model_knows_arrays_only() -> None:
         names |= {(n.module or "").split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
         assert not names & outside, path
         assert "print(" not in path.read_text(), path
+
+
+@pytest.mark.parametrize("folder", ["src", "benchmarks", "tests"])
+def test_no_function_is_longer_than_a_page(repository: Path, folder: str) -> None:
+    long = [
+        f"{path.relative_to(repository)}:{node.lineno} {node.name} has {length} lines"
+        for path in sorted((repository / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    ]
+    assert long == []
+
+
+def test_few_modules_lie_at_the_root_of_the_package() -> None:
+    assert len([path for path in PACKAGE.glob("*.py") if path.name != "__init__.py"]) <= MOST_ROOT_MODULES
 
 
 def test_the_root_holds_nothing_stray(repository: Path) -> None:

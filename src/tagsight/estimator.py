@@ -1,4 +1,4 @@
-"""The model's face: a scikit-learn style estimator over arrays."""
+"""The model as a scikit-learn style estimator over arrays."""
 
 import warnings
 from collections.abc import Callable
@@ -56,41 +56,41 @@ class StackedIBP(BaseEstimator):
         Strength of the field between neighbouring regions (beta) and between factors of a region (rho).
         Both 0: WS-SIBP.
     sticks : {"per-kind", "single"}
-        One stick sequence a kind of factor, each with its own sparsity, or the paper's single one.
+        One stick sequence per kind of factor, each with its own sparsity, or a single one as in the paper.
     stick_order : {"ranked", "free-first", "tagged-first"}
-        Order of factors along a sequence: each photo's own, by use, or the same in all photos.
+        Order of factors along a sequence: learned for each photo, or the same in all photos.
     stick_span : {"allowed", "all"}
-        Whether a photo's sticks hold its allowed factors only or all.
+        Whether a photo's sticks contain only its allowed factors or all.
     sparsity : float or None
         alpha of every sequence; None learns one for each.
     centred : bool
-        The field between factors of a region is of their deviations from the photo's mean: what goes together then
-        tells regions of a photo apart and does not turn on everywhere.
+        Whether the field between factors of a region couples their deviations from the photo's mean. Correlated factors
+        then turn on in the same regions of a photo rather than in all of them.
     learn_affinity : bool
-        Re-estimate the correlation matrix M every sweep, or keep that of the tags.
+        Re-estimate the correlation matrix M in every sweep, or keep the correlation of the tags.
     start : {"tags", "activation", "kmeans", "random"}
-        Where nu begins.
+        Initialisation of nu.
     passes : int
-        Visits of every factor of a region in one sweep.
+        Updates of every factor of a region in one sweep.
     noise : {"isotropic", "full"}
-        Covariance of what the factors leave unexplained: the same variance in all directions, or any matrix, drawn
-        towards the former by a prior as strong as fifty regions per dimension.
+        Covariance of the noise: the same variance in all directions, or any matrix, with a prior that shrinks it
+        towards an isotropic one with the weight of fifty regions per dimension.
     exclusive : bool
-        At most one object or free factor is on in a region; attributes are on beside it.
+        Whether at most one object or free factor is on in a region, besides any number of attributes.
     shrinkage, attribute_shrinkage : float or None
-        Strength of the prior that draws appearances towards zero, as a number of regions; None learns it. Attributes
-        have that of the others unless they have their own.
+        Strength of the prior that shrinks appearances towards zero, as a number of regions; None learns it. Attributes
+        have the same strength unless `attribute_shrinkage` is given.
     max_sweeps, tol : int, float
         Stop when the bound's relative change is at most `tol`; a ConvergenceWarning after `max_sweeps`.
     n_batches : int
-        Batches of photos with a global step after each (memoised inference); 1: one global step a sweep.
+        Batches of photos with a global step after each (memoised inference); 1: one global step per sweep.
     device : {"cpu", "cuda", "cuda-bf16"}
-        Where `fit` sweeps: this machine's processors, or an NVIDIA GPU that holds the features as float32 or bfloat16.
+        Device that `fit` runs on: the processors of this machine, or an NVIDIA GPU with float32 or bfloat16 features.
     engine : {"local", "ray"}
-        Whether `fit` sweeps in this process, or in actors of a Ray cluster: the one this process is part of
-        (`ray.init`), else one on this machine. The answer is the same but for rounding.
+        Whether `fit` runs in this process, or in actors of a Ray cluster: the one this process is part of (`ray.init`),
+        otherwise a new one on this machine. The results are equal up to rounding.
     n_threads : int or None
-        Threads, or actors; None takes all cores. The answer does not depend on the number of threads.
+        Number of threads, or of actors; None uses all cores. The result does not depend on the number of threads.
     seed : int
 
     Attributes
@@ -162,7 +162,7 @@ class StackedIBP(BaseEstimator):
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
-        """An estimator with the settings of `PRESETS[name]`, overridden by `parameters`."""
+        """Return an estimator with the settings of `PRESETS[name]`, overridden by `parameters`."""
         check_choice(name, "preset", tuple(PRESETS))
         return cls(**{**PRESETS[name], **parameters})
 
@@ -179,14 +179,14 @@ class StackedIBP(BaseEstimator):
         """Learn from regions `X` (N, D) of photos tagged `tags` (I, n_objects + n_attributes).
 
         `groups` (N,) is the photo of each region (None: every region is a photo of its own), `edges` (E, 2)
-        are neighbouring regions, `edge_weights` (E,) for instance their shared boundary. `on_sweep` is told
-        of every sweep. Without tagged factors `tags` is ignored.
+        are neighbouring regions, `edge_weights` (E,) their weights, for instance the length of the shared boundary.
+        `on_sweep` is called after every sweep. Without tagged factors `tags` is ignored.
         """
         settings = self._settings()
         check_device(self.device)
         check_engine(self.engine, self.device)
         if self.engine == "ray" and self.n_batches > 1:
-            raise InputError(f"engine 'ray' visits all photos at once: n_batches must be 1, got {self.n_batches}")
+            raise InputError(f"engine 'ray' updates all photos at once: n_batches must be 1, got {self.n_batches}")
         X = check_features(validate_data(self, X, dtype=FLOATS, ensure_all_finite=False))
         groups_, tags_ = self._photos(X, tags, groups, settings.factors)
         allowed = _allow_free(tags_, settings.factors)
@@ -207,7 +207,7 @@ class StackedIBP(BaseEstimator):
         )
         shards = [Shard(X, layout, add_squares(X, layout, noise=self.noise)) for layout in layouts]
         result, batches = fit_shards(shards, spec, ComputeTarget(self.device, self.engine, self.n_threads))
-        self._keep(result, batches, allowed, settings)
+        self._store_fit(result, batches, allowed, settings)
         if not result.converged:
             warnings.warn(
                 f"the bound did not converge in max_sweeps={self.max_sweeps} sweeps; raise max_sweeps or tol",
@@ -226,11 +226,11 @@ class StackedIBP(BaseEstimator):
         allowed: Array | None = None,
         transductive: bool = False,
     ) -> Inference:
-        """Posterior of new photos' regions; arguments as in `fit`.
+        """Return the posterior of new photos' regions; arguments as in `fit`.
 
         `allowed` (I, n_objects + n_attributes) or (I, K) limits the factors of each photo; None allows all.
-        `transductive` also updates the appearance on the new photos, beside the training photos; the
-        estimator itself stays as it is.
+        `transductive` also fits the appearance to the new photos, together with the training photos; the estimator
+        itself is not changed.
         """
         check_is_fitted(self)
         settings = self._settings()
@@ -293,7 +293,7 @@ class StackedIBP(BaseEstimator):
         return settings
 
     def _photos(self, X: Array, tags: Array | None, groups: Array | None, factors: Factors) -> tuple[Ints, Array]:
-        """The photo of each region, and the tags of each photo."""
+        """Return the photo of each region, and the tags of each photo."""
         if factors.tagged == 0:
             groups_ = _photo_of_each(X, groups, None)
             return groups_, np.zeros((int(groups_.max(initial=-1)) + 1, 0), np.uint8)
@@ -302,7 +302,7 @@ class StackedIBP(BaseEstimator):
         tags_ = check_tags(tags, "tags", (factors.tagged,))
         return _photo_of_each(X, groups, len(tags_)), tags_
 
-    def _keep(self, result: Fit, batches: list[LocalBatch], allowed: Array, settings: Settings) -> None:
+    def _store_fit(self, result: Fit, batches: list[LocalBatch], allowed: Array, settings: Settings) -> None:
         X = batches[0].shard.features
         local = [batch.local for batch in batches]
         order = np.concatenate([part.order for part in local])
@@ -327,9 +327,7 @@ def _photo_of_each(X: Array, groups: Array | None, n_photos: int | None) -> Ints
     if groups is not None:
         return check_groups(groups, len(X), n_photos)
     if n_photos is not None and n_photos != len(X):
-        raise InputError(
-            f"groups is needed to say which of the {n_photos} photos each of the {len(X)} regions belongs to"
-        )
+        raise InputError(f"groups is needed to assign the {len(X)} regions to the {n_photos} photos")
     return np.arange(len(X))
 
 

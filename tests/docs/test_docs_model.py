@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tagsight import StackedIBP
-from tagsight.model import assignments, global_step, sticks, visit
+from tagsight.model import assignments, global_step, photo_step, sticks
 from tagsight.model.bound import Bound
 from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.settings import STICK_ORDERS, STICK_SPANS, STICKS, Factors, Settings, plan_sticks
@@ -90,7 +90,7 @@ def records() -> dict[str, Any]:
         "Layout": layout,
         "Shard": shard,
         "Local": start_local(shard, fill, np.ones(plan.n_sequences), plan),
-        "Potentials": visit.Potentials(
+        "Potentials": photo_step.Potentials(
             np.zeros((K, D)), np.zeros(K), np.zeros((K, K)), np.zeros((K, K)), 1.0, 1.0, np.ones(plan.n_sequences)
         ),
     }

@@ -1,4 +1,4 @@
-"""Several batches behind the face of one: photos in shards, one global step for all of them."""
+"""Several batches as one batch: photos in shards, with one global step for all of them."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -15,23 +15,23 @@ class MergedBatch:
         self._parts = parts
 
     def summarise(self, state: Globals) -> Summary:
-        """Summary of the local posterior as it is."""
+        """Return the summary of the current local posterior."""
         return reduce(merge, [part.summarise(state) for part in self._parts])
 
     def step(self, state: Globals) -> Summary:
-        """Update the local posterior and summarise."""
+        """Update the local posterior and return its summary."""
         return reduce(merge, [part.step(state) for part in self._parts])
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
-        """A sample of regions with the tagged factors' share taken away."""
+        """Return a sample of regions minus the contribution of the tagged factors."""
         return merge_samples([part.sample_residuals(state, size, seed) for part in self._parts], size)
 
     def clear_free(self) -> None:
-        """Switch every free factor off, and remember the posterior before."""
+        """Set nu of every free factor to 0, and keep the previous posterior for `restore`."""
         for part in self._parts:
             part.clear_free()
 
     def restore(self) -> None:
-        """Go back to the posterior before the last `clear_free`."""
+        """Return to the posterior before the last `clear_free`."""
         for part in self._parts:
             part.restore()

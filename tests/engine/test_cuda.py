@@ -1,4 +1,4 @@
-"""The GPU's local step is that of the CPU; without a GPU the same kernels run in Triton's interpreter."""
+"""Local steps on a GPU equal those on the CPU; without a GPU the same kernels run in Triton's interpreter."""
 
 import os
 from typing import Any
@@ -11,9 +11,9 @@ from tagsight.model import sticks
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.layout import Edges
 from tagsight.model.local_step import local_step as cpu_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import NOISES, Factors, Settings, plan_sticks
 from tagsight.model.state import Summary
-from tagsight.model.visit import Visit
 from tests.engine.training import FACTORS as TRAINING_FACTORS
 from tests.engine.training import draw_photos, train
 from tests.model.cases import EXCLUSIVE_CHOICES, STICK_CHOICES, Case, Data, draw_case, draw_data
@@ -90,8 +90,8 @@ def test_a_full_noise_covariance_is_that_of_the_cpu():
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_every_step_takes_its_own_globals(noise: str):
-    """From the second on, a GPU repeats what it recorded."""
+def test_every_step_uses_its_own_globals(noise: str):
+    """From the second step on, a GPU replays a recorded graph."""
     case = draw(13, passes=2, noise=noise)
     ours, theirs = on_gpu(case), on_cpu(case)
     mean, _ = case.state.appearance
@@ -120,13 +120,13 @@ def test_log_odds_are_those_of_the_cpu(exclusive: bool):
 
 
 def log_odds_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Those of the GPU and of the CPU after one sweep."""
+    """Log-odds of the GPU and of the CPU after one sweep."""
     plan = plan_sticks(case.settings)
     photos = resident.upload_photos(case.shard, plan, DEVICE, torch.float32)
     posterior = resident.upload_posterior(case.local, case.shard.layout, plan, DEVICE)
     ours, theirs = torch.empty_like(posterior.assign), np.empty_like(case.local.assign)
     gpu_step(photos, posterior, case.state, case.settings, 1, ours)
-    cpu_step(case.shard, case.local, case.state, case.settings, Visit(passes=1), log_odds=theirs)
+    cpu_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=1), log_odds=theirs)
     return ours.cpu().numpy(), theirs
 
 
@@ -146,21 +146,21 @@ def test_every_choice_of_sticks_is_that_of_the_cpu(choice: dict[str, Any]):
 def test_photos_that_fill_several_tiles(exclusive: bool):
     """More factors and more regions of a colour than one tile holds."""
     assert_same_steps(draw(3, (75, 2), Factors(6, 6, 7), exclusive=exclusive), n_steps=1)
-    if exclusive:  # no attributes, then nothing else
+    if exclusive:  # no attributes, then only attributes
         assert_same_steps(draw(3, (40,), Factors(20, 0, 15), exclusive=True), n_steps=1)
         assert_same_steps(draw(3, (40,), Factors(0, 20, 0), exclusive=True), n_steps=1)
 
 
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_a_centred_field_raises_the_bound_over_several_tiles(exclusive: bool):
-    """Tiles of regions then follow one another in another order than on the CPU."""
+    """Tiles of regions are then updated in another order than on the CPU."""
     case = draw(17, (75, 2), Factors(6, 6, 7), coupling=0.5, affinity=1.0, centred=True, exclusive=exclusive)
     batch = on_gpu(case)
     summaries = [batch.summarise(case.state)] + [batch.step(case.state) for _ in range(4)]
     assert is_rising([evaluate_bound(summary, case.state, case.settings).total for summary in summaries], slack=1e-6)
 
 
-def test_summaries_leave_the_posterior_alone():
+def test_summaries_do_not_change_the_posterior():
     case = draw(4)
     ours, theirs = on_gpu(case), on_cpu(case).summarise(case.state)
     total = ours.summarise(case.state)
@@ -171,7 +171,7 @@ def test_summaries_leave_the_posterior_alone():
     assert np.array_equal(ours.local.sticks, case.local.sticks)
 
 
-def test_what_the_tags_forbid_is_exactly_nothing():
+def test_forbidden_factors_are_exactly_zero():
     case = draw(5)
     never = int(np.argmin(case.data.allowed.sum(axis=0)))
     allowed = case.data.allowed.copy()
@@ -197,7 +197,7 @@ def test_a_photo_that_allows_nothing():
     assert_same_steps(draw_case(7, data, factors), n_steps=1)
 
 
-def test_the_same_again_to_the_last_bit():
+def test_results_are_reproducible_to_the_bit():
     case = draw(8)
     first, second = on_gpu(case), on_gpu(case)
     for a, b in zip(first.step(case.state), second.step(case.state), strict=True):

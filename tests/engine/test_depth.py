@@ -20,7 +20,7 @@ from tagsight.cli.main import main
 from tagsight.model import local_step
 
 package = str(Path(tagsight.__file__).parent)
-kernel, stacks = local_step.visit_photos, []
+kernel, stacks = local_step.update_photos, []
 
 
 def record(*arguments):
@@ -31,7 +31,7 @@ def record(*arguments):
     return kernel(*arguments)
 
 
-local_step.visit_photos = record
+local_step.update_photos = record
 target, *sys.argv[1:] = sys.argv[1:]
 try:
     main()

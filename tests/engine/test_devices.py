@@ -1,4 +1,4 @@
-"""A device or an engine that is not there is one sentence with the remedy, before any work."""
+"""A missing device or engine raises an error of one sentence with the remedy, before any work."""
 
 import sys
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_without_torch_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, devi
         StackedIBP(1, 0, 1, device=device).fit(np.ones((2, 3)), np.ones((2, 1)))
 
 
-def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(devices, "find_spec", lambda name: object())
     blind = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
     monkeypatch.setitem(sys.modules, "torch", blind)
@@ -43,7 +43,7 @@ def test_the_cpu_needs_nothing(monkeypatch: pytest.MonkeyPatch):
     check_device("cpu")
 
 
-def test_training_describes_photos_on_its_device(monkeypatch: pytest.MonkeyPatch):
+def test_training_extracts_features_on_its_device(monkeypatch: pytest.MonkeyPatch):
     asked: list[str] = []
 
     def stop(*_: object, device: str, **__: object) -> None:
@@ -71,7 +71,7 @@ def test_without_ray_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch):
         StackedIBP(1, 0, 1, engine="ray").fit(np.ones((2, 3)), np.ones((2, 1)))
 
 
-def test_actors_visit_all_photos_at_once():
+def test_actors_update_all_photos_at_once():
     with pytest.raises(InputError, match="n_batches must be 1, got 2"):
         StackedIBP(1, 0, 1, engine="ray", n_batches=2).fit(np.ones((2, 3)), np.ones((2, 1)))
 

@@ -1,4 +1,4 @@
-"""Batches with a global step after each reach what one batch reaches, and the loop reports what it did."""
+"""Batches with a global step after each converge to the result of one batch, and the loop reports every sweep."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tagsight.types import Floats
 from tests.engine.training import FACTORS, Trained, draw_photos, make_shards, train
 from tests.oracles import is_rising
 
-PHOTOS = draw_photos(90, D=30, noise=1.0)  # clear enough that every way of training ends at one optimum
+PHOTOS = draw_photos(90, D=30, noise=1.0)  # so separable that all schedules converge to one optimum
 SETTINGS = Settings(FACTORS, learn_affinity=False)
 
 
@@ -29,7 +29,7 @@ def test_batches_reach_the_bound_of_all_photos_at_once(whole: Trained, n_batches
     assert np.mean((batched.nu > 0.5) == (whole.nu > 0.5)) > 0.99
 
 
-def test_affinity_is_not_learned_from_photos_that_no_sweep_has_visited():
+def test_affinity_is_not_learned_from_photos_before_their_first_sweep():
     settings = Settings(FACTORS, centred=True)
     used: list[Floats] = []
 
@@ -45,7 +45,7 @@ def test_affinity_is_not_learned_from_photos_that_no_sweep_has_visited():
     assert [bool(np.any(M != 0)) for M in used] == [False] * 3 + [True] * 3
 
 
-def test_where_all_photos_at_once_settled_batches_stay():
+def test_batches_stay_at_the_optimum_of_all_photos():
     whole = train(PHOTOS, SETTINGS, max_sweeps=1000, tol=1e-13)
     local, batches, photo, entry = whole.locals[0], [], 0, 0
     for shard in make_shards(PHOTOS, SETTINGS, 4):
@@ -65,18 +65,18 @@ def test_where_all_photos_at_once_settled_batches_stay():
 def test_the_reported_bound_rises_through_renewal(n_batches: int, centred: bool):
     trained = train(PHOTOS, SETTINGS._replace(centred=centred), n_shards=n_batches, start="random", max_sweeps=300)
     assert is_rising([sweep.bound.total for sweep in trained.fit.sweeps])
-    assert len(trained.told) == trained.fit.n_run > len(trained.fit.sweeps)
+    assert len(trained.reported) == trained.fit.n_run > len(trained.fit.sweeps)
 
 
-def test_the_fit_describes_the_posterior_it_leaves(whole: Trained):
-    """Also after a proposal was abandoned: the photos must be back where the reported summary was taken."""
+def test_the_fit_is_consistent_with_the_final_posterior(whole: Trained):
+    """Also after a rejected proposal, when the posterior of the reported summary must be restored."""
     assert whole.fit.summary.count == pytest.approx(whole.nu.sum(axis=0))
     assert whole.fit.summary.cross == pytest.approx(whole.nu.T @ PHOTOS.X)
     bound = evaluate_bound(whole.fit.summary, whole.fit.state, SETTINGS)
     assert bound.total == pytest.approx(whole.fit.bound, rel=1e-12)
 
 
-def test_sweeps_stop_at_the_limit_and_say_so():
+def test_sweeps_stop_at_the_limit_without_convergence():
     trained = train(PHOTOS, SETTINGS, max_sweeps=3)
     assert trained.fit.n_run == 3
     assert not trained.fit.converged

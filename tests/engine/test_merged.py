@@ -1,4 +1,4 @@
-"""Shards behind the face of one batch give the answer of one shard."""
+"""Shards merged into one batch give the result of one shard."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_summaries_and_samples_are_those_of_all_photos():
     assert ours.rows == pytest.approx(theirs.rows, abs=1e-9)
 
 
-def test_residuals_lack_the_share_of_tagged_factors_alone():
+def test_residuals_lack_the_contribution_of_tagged_factors_only():
     part = start_parts(1)[0]
     state = blank_globals(SETTINGS, PHOTOS.X.shape[1])
     state.appearance.mean[:] = np.random.default_rng(0).standard_normal(state.appearance.mean.shape)

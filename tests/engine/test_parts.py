@@ -1,4 +1,4 @@
-"""A shard cut into parts is those parts laid out by themselves, and nothing of the posterior is lost."""
+"""The parts of a shard equal separately laid out shards, and contain the whole posterior."""
 
 import numpy as np
 import pytest

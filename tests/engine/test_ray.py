@@ -1,4 +1,4 @@
-"""Actors of a Ray cluster give the model of this process, also when they are killed meanwhile."""
+"""Actors of a Ray cluster fit the same model as this process, even if they are killed during the fit."""
 
 import os
 import random
@@ -48,7 +48,7 @@ def cluster() -> Iterator[None]:
 
 @pytest.fixture
 def batches(cluster: None) -> Iterator[list[RayBatch]]:
-    """Those that a test makes, to be closed."""
+    """Batches that a test creates, to be closed."""
     made: list[RayBatch] = []
     yield made
     for batch in made:
@@ -72,7 +72,7 @@ def test_the_model_is_that_of_this_process(
 ):
     trained = train(PHOTOS, SETTINGS, combine=partial(move, batches, tmp_path, n_actors))
     assert len(batches[0].actors) == n_actors
-    assert trained.fit.n_run == undisturbed.fit.n_run > len(undisturbed.fit.sweeps)  # a trial was abandoned
+    assert trained.fit.n_run == undisturbed.fit.n_run > len(undisturbed.fit.sweeps)  # a trial was rejected
     assert trained.fit.bound == pytest.approx(undisturbed.fit.bound, rel=1e-9)
     ours, theirs = batches[0].local, undisturbed.locals[0]
     assert ours.assign == pytest.approx(theirs.assign, abs=1e-6)
@@ -100,7 +100,7 @@ def test_a_full_noise_covariance_is_that_of_this_process(
 
 
 class Killer:
-    """Kills an actor of a batch a little after each of some sweeps."""
+    """Kills an actor of a batch shortly after each of some sweeps."""
 
     def __init__(self, batches: list[RayBatch], seed: int):
         self._random = random.Random(seed)
@@ -109,7 +109,7 @@ class Killer:
         self._threads: list[threading.Timer] = []
         self.killed: list[int] = []
 
-    def tell(self, sweep: Any) -> None:
+    def kill_after(self, sweep: Any) -> None:
         if sweep.number in self._sweeps:
             actor = self._random.choice(self._batches[0].actors)
             pid = fetch(actor.__ray_call__.remote(lambda worker: os.getpid()))
@@ -135,7 +135,7 @@ def test_actors_killed_five_times_leave_the_same_model(batches: list[RayBatch], 
     local = batches[0].local
     batches.pop().close()  # there is room for two actors at a time
     killer = Killer(batches, seed=0)
-    other = fit(tmp_path / "disturbed", killer.tell)
+    other = fit(tmp_path / "disturbed", killer.kill_after)
     killer.wait()
     assert len(killer.killed) == 5
     assert len(set(killer.killed)) > 2  # others came after them
@@ -145,7 +145,7 @@ def test_actors_killed_five_times_leave_the_same_model(batches: list[RayBatch], 
     assert np.array_equal(other.fit.state.appearance.mean, one.fit.state.appearance.mean)
 
 
-def test_the_estimator_takes_it_by_name(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_estimator_selects_it_by_name(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
     (tmp_path / "ray/0123456789abcdef").mkdir(parents=True)
     data = {"groups": PHOTOS.groups, "edges": PHOTOS.edges.pairs}
@@ -160,7 +160,7 @@ def test_the_estimator_takes_it_by_name(cluster: None, tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("on_trial", [False, True])
 @pytest.mark.parametrize("engines", [("ray", "local"), ("local", "ray")], ids="-".join)
-def test_one_engine_goes_on_from_the_checkpoint_of_the_other(
+def test_one_engine_resumes_from_the_checkpoint_of_the_other(
     cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engines: tuple[str, str], on_trial: bool
 ):
     monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path))
@@ -171,7 +171,7 @@ def test_one_engine_goes_on_from_the_checkpoint_of_the_other(
     whole, (expected,) = fit_shards([shard], watched, ComputeTarget(n_workers=1))
     ends = {at.stage: at.n_run for at in positions}
     given_up = {stage for stage, end in ends.items() if end not in {sweep.number for sweep in whole.sweeps}}
-    assert given_up  # else nothing would be restored
+    assert given_up  # otherwise nothing would be restored
     last = max(at.n_run for at in positions if (at.stage in given_up) == on_trial and at.n_run < ends[at.stage])
     stop = Stop()
 
@@ -190,7 +190,7 @@ def test_one_engine_goes_on_from_the_checkpoint_of_the_other(
     assert batch.local.assign == pytest.approx(expected.local.assign, abs=1e-6)
 
 
-def test_a_folder_that_an_actor_does_not_see_is_one_sentence(
+def test_a_folder_that_is_not_shared_is_an_error(
     batches: list[RayBatch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(batch_module, "prepare_worker", lambda *_: None)
@@ -215,7 +215,7 @@ def refuse(number: int) -> int:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:x", "auto", "ray://127.0.0.1:1"])
-def test_no_cluster_is_one_sentence(address: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_cluster_is_an_error(address: str, monkeypatch: pytest.MonkeyPatch):
     if ray.is_initialized():
         ray.shutdown()
     # Others may run a cluster on this machine, which "auto" would join.
@@ -227,7 +227,7 @@ def test_no_cluster_is_one_sentence(address: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.slow
 def test_ray_leaves_the_handlers_of_signals_as_they_were():
-    """Its own for SIGTERM raises inside Ray's start, and its compiled part drops all of them at the end."""
+    """Ray's handler of SIGTERM raises while Ray starts, and its compiled part removes all handlers at the end."""
     if ray.is_initialized():
         ray.shutdown()
     handle = lambda number, frame: None  # noqa: E731
@@ -244,6 +244,6 @@ def test_ray_leaves_the_handlers_of_signals_as_they_were():
 
 
 def catches(number: signal.Signals) -> bool:
-    """Whether the system, not only Python, has a handler."""
+    """Return whether the operating system, not only Python, has a handler."""
     (caught,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("SigCgt:")]
     return bool(int(caught.split()[1], 16) & 1 << (number - 1))

@@ -1,4 +1,4 @@
-"""A worker that dies at any moment is followed by one that answers as if nothing had happened."""
+"""A worker restarted at any moment returns the same results as one that was not interrupted."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -45,7 +45,7 @@ def open_worker(folder: Path) -> ShardWorker:
 
 
 def journal(number: int) -> Journal:
-    """What the driver sends with operation `number`."""
+    """The journal that the driver sends with operation `number`."""
     base = (number - 1) // COMMIT_EVERY * COMMIT_EVERY
     return Journal(base, OPERATIONS[base:number])
 
@@ -75,8 +75,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("lost", [set(), {1}, {COMMIT_EVERY}, {COMMIT_EVERY - 1, NUMBER}, set(range(1, NUMBER + 1))])
-def test_answers_are_those_of_an_undisturbed_worker(folder: Path, lost: set[int]):
-    """Where an answer is lost with its worker, the next one is asked the same."""
+def test_results_are_those_of_an_uninterrupted_worker(folder: Path, lost: set[int]):
+    """If a result is lost with its worker, the next worker receives the same call."""
     expected, batch = perform_all()
     worker = open_worker(folder)
     for number, answer in enumerate(expected, 1):
@@ -87,7 +87,7 @@ def test_answers_are_those_of_an_undisturbed_worker(folder: Path, lost: set[int]
     assert_same(worker.local(journal(NUMBER)), batch.local)
 
 
-def test_what_is_done_is_not_done_again(folder: Path):
+def test_operations_are_not_repeated(folder: Path):
     worker = open_worker(folder)
     first = worker.perform(journal(3))
     before = worker.local(journal(3))
@@ -95,8 +95,8 @@ def test_what_is_done_is_not_done_again(folder: Path):
     assert_same(worker.local(journal(3)), before)
 
 
-def test_questions_reach_the_posterior_they_are_about(folder: Path):
-    """Also when the worker came back since: they carry the journal too."""
+def test_queries_use_the_posterior_after_the_journal(folder: Path):
+    """Also after a restart of the worker, because queries carry the journal too."""
     _, batch = perform_all()
     ours, theirs = open_worker(folder), ThreadBatch(SHARD, batch.local, SETTINGS, map)
     whole = Journal(0, OPERATIONS)
@@ -105,7 +105,7 @@ def test_questions_reach_the_posterior_they_are_about(folder: Path):
     assert_same(ours.sample_residuals(whole, state(99), 5, 3), theirs.sample_residuals(state(99), 5, 3))
 
 
-def test_commits_come_every_so_often(folder: Path):
+def test_commits_are_written_at_intervals(folder: Path):
     worker = open_worker(folder)
     found: list[int] = []
     for number in range(1, NUMBER + 1):
@@ -114,7 +114,7 @@ def test_commits_come_every_so_often(folder: Path):
     assert found == [number // COMMIT_EVERY * COMMIT_EVERY for number in range(1, NUMBER + 1)]
 
 
-def test_a_gap_in_the_journal_is_refused(folder: Path):
+def test_a_gap_in_the_journal_is_an_error(folder: Path):
     worker = open_worker(folder)
     worker.perform(journal(3))
     for wrong in (journal(COMMIT_EVERY + 1), journal(2)):
@@ -136,7 +136,7 @@ def test_a_commit_keeps_every_bit(tmp_path: Path):
                 assert_same(ours, theirs)
 
 
-def test_a_damaged_commit_is_one_sentence(tmp_path: Path):
+def test_a_damaged_commit_is_an_error(tmp_path: Path):
     path = tmp_path / "commit"
     with pytest.raises(InputError, match=r"commit.*(is missing|is not a checkpoint file|is damaged).*train again"):
         load_commit(path)

@@ -1,4 +1,4 @@
-"""A fit that stops after any sweep and goes on from its checkpoint gives the bits of an undisturbed one."""
+"""A fit that stops after any sweep and resumes from its checkpoint equals an uninterrupted one to the bit."""
 
 import signal
 from collections.abc import Callable
@@ -83,7 +83,7 @@ def positions() -> list[FitProgress]:
 
 
 def test_the_case_has_all_kinds_of_stages(positions: list[FitProgress]) -> None:
-    """Else the tests below would not see a trial kept, a trial given up, and M moving again."""
+    """Otherwise the tests below would not cover an accepted trial, a rejected trial, and learning M afterwards."""
     ends = [(here, then) for here, then in pairwise(positions) if then.stage > here.stage]
     assert [then.stage for _, then in ends] == list(range(FIRST + 1, LAST + 1))
     assert [then.best is not None and then.best.state is here.state for here, then in ends] == [True, True, False]
@@ -94,27 +94,27 @@ def test_the_case_has_all_kinds_of_stages(positions: list[FitProgress]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("learner", [learn_in_memory, learn_in_batches, learn_on_disk])
-def test_stopped_after_any_sweep_it_goes_on_to_the_same_bits(learner: Learn, tmp_path: Path, noise: str) -> None:
+def test_a_fit_stopped_after_any_sweep_resumes_to_the_same_bits(learner: Learn, tmp_path: Path, noise: str) -> None:
     loop = Loop(120, 1e-5)
     whole = to_bytes(learner(make_spec(loop, noise=noise), None, tmp_path / "a"), tmp_path)
     times, total = 0, 1
     while True:
         stop = Stop()
         checkpoint = FitCheckpoint(tmp_path / "c", stop, every=3)
-        told: list[int] = []
+        reported: list[int] = []
 
-        def interrupt(position_number: int, stop: Stop = stop, told: list[int] = told) -> None:
-            told.append(position_number)
-            if len(told) == 4:
+        def interrupt(position_number: int, stop: Stop = stop, reported: list[int] = reported) -> None:
+            reported.append(position_number)
+            if len(reported) == 4:
                 stop.receive(signal.SIGTERM)
 
-        watched = loop._replace(on_sweep=lambda sweep, tell=interrupt: tell(sweep.number))
+        watched = loop._replace(on_sweep=lambda sweep, report=interrupt: report(sweep.number))
         spec = make_spec(watched, noise=noise)
         try:
             result = learner(spec, checkpoint, tmp_path / "b")
             break
         except StoppedError:
-            assert told == list(range(total, total + 4))  # nothing is done twice, nothing left out
+            assert reported == list(range(total, total + 4))  # no sweep is repeated or missing
             times, total = times + 1, total + 4
     assert times >= 5
     assert to_bytes(result, tmp_path) == whole
@@ -154,10 +154,10 @@ def test_shards_on_disk_give_the_bits_of_one_in_memory(tmp_path: Path, start: st
     assert to_bytes(learn_on_disk(spec, None, tmp_path / "a"), tmp_path) == to_bytes(
         learn_in_memory(spec, None, tmp_path / "b"), tmp_path
     )
-    assert len(list((tmp_path / "a/local").iterdir())) in (4, 8)  # what is needed now, and perhaps to go back to
+    assert len(list((tmp_path / "a/local").iterdir())) in (4, 8)  # the current posterior, and perhaps the previous one
 
 
-def test_a_position_comes_back_as_it_was(positions: list[FitProgress], tmp_path: Path) -> None:
+def test_progress_is_loaded_as_it_was_saved(positions: list[FitProgress], tmp_path: Path) -> None:
     for position in (positions[0], next(p for p in positions if p.on_trial), positions[-1]):
         save_record(position, tmp_path / "a", FORMAT)
         back = load_record(FitProgress, tmp_path / "a", FORMAT)

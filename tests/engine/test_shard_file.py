@@ -1,4 +1,4 @@
-"""Shards and local posteriors on disk: the same bits back, and a clear refusal of what is not whole."""
+"""Shards and local posteriors on disk: loaded to the bit, and an error for damaged files."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ PLAN = plan_sticks(SETTINGS)
 
 @pytest.fixture(scope="module")
 def shard() -> Shard:
-    """The middle one of three, whose features hold the others' rows too."""
+    """The middle one of three shards; its features include the rows of the others."""
     return make_shards(PHOTOS, SETTINGS, 3)[1]
 
 
@@ -31,7 +31,7 @@ def start(shard: Shard) -> Local:
     return start_local(shard, STARTS["random"]([shard], FACTORS, 0), np.ones(PLAN.n_sequences), PLAN)
 
 
-def test_a_shard_comes_back_with_its_own_rows_alone(shard: Shard, tmp_path: Path) -> None:
+def test_a_shard_is_loaded_with_its_own_rows_only(shard: Shard, tmp_path: Path) -> None:
     save_shard(shard, tmp_path / "s")
     back = load_shard(tmp_path / "s")
     assert len(back.features) == len(shard.layout.rows) < len(shard.features)
@@ -67,7 +67,7 @@ def test_features_are_loaded_into_a_buffer(shard: Shard, tmp_path: Path) -> None
         load_shard_into(tmp_path / "s", buffer[: features.nbytes - 1])
 
 
-def test_an_incomplete_or_damaged_shard_is_refused(shard: Shard, tmp_path: Path) -> None:
+def test_an_incomplete_or_damaged_shard_is_an_error(shard: Shard, tmp_path: Path) -> None:
     folder = tmp_path / "s"
     with pytest.raises(InputError, match=r"layout\.safetensors' is missing; remove its folder and run again"):
         load_shard(folder)
@@ -85,7 +85,7 @@ def test_an_incomplete_or_damaged_shard_is_refused(shard: Shard, tmp_path: Path)
     load_shard(folder)
 
 
-def test_features_of_another_shard_are_refused(shard: Shard, tmp_path: Path) -> None:
+def test_features_of_another_shard_are_an_error(shard: Shard, tmp_path: Path) -> None:
     save_shard(shard, tmp_path / "a")
     save_shard(shard._replace(features=shard.features + 1), tmp_path / "b")
     (tmp_path / "a/features.npy").write_bytes((tmp_path / "b/features.npy").read_bytes())
@@ -94,7 +94,7 @@ def test_features_of_another_shard_are_refused(shard: Shard, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_local_posterior_comes_back_bit_by_bit(shard: Shard, tmp_path: Path, dtype: type) -> None:
+def test_a_local_posterior_is_loaded_to_the_bit(shard: Shard, tmp_path: Path, dtype: type) -> None:
     local = start(shard)
     local = local._replace(assign=local.assign.astype(dtype))
     save_local(local, tmp_path / "l")

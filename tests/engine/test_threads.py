@@ -1,4 +1,4 @@
-"""The number of threads changes nothing at all."""
+"""The result does not depend on the number of threads."""
 
 import numpy as np
 import pytest

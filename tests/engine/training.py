@@ -34,7 +34,7 @@ class Trained(NamedTuple):
     fit: Fit
     nu: Floats  # (N, K)
     locals: list[Local]
-    told: list[Sweep]
+    reported: list[Sweep]
 
 
 def draw_photos(n_photos: int, *, D: int = 10, noise: float = 0.6, seed: int = 0) -> Photos:
@@ -65,10 +65,10 @@ def train(
     plan = plan_sticks(settings)
     shards = make_shards(photos, settings, n_shards)
     fill = STARTS[start](shards, FACTORS, 0)
-    told: list[Sweep] = []
+    reported: list[Sweep] = []
 
-    def tell(sweep: Sweep) -> None:
-        told.append(sweep)
+    def report(sweep: Sweep) -> None:
+        reported.append(sweep)
         on_sweep(sweep)
 
     with thread_map(n_threads) as run:
@@ -80,11 +80,11 @@ def train(
             combine(parts),
             photos.X.shape[1],
             settings,
-            Loop(max_sweeps, tol, tell),
+            Loop(max_sweeps, tol, report),
             affinity=start_affinity(photos.tags, settings),
             seed=0,
         )
     nu = np.zeros((len(photos.X), FACTORS.total))
     for part in parts:
         scatter_assign(part.shard.layout, part.local.assign, np.arange(len(nu)), nu)
-    return Trained(result, nu, [part.local for part in parts], told)
+    return Trained(result, nu, [part.local for part in parts], reported)

@@ -9,6 +9,7 @@ from tagsight.model.bound import Bound, evaluate_bound
 from tagsight.model.global_step import fit_sparsity
 from tagsight.model.layout import Edges, Layout, Shard, lay_out, scatter_assign
 from tagsight.model.local_step import add_squares, local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import (
     NOISES,
     STICK_ORDERS,
@@ -20,11 +21,10 @@ from tagsight.model.settings import (
     plan_sticks,
 )
 from tagsight.model.state import ISOTROPIC, Appearance, Globals, Local, Scales, Sparsity, Summary, empty_summary
-from tagsight.model.visit import Visit
 from tagsight.types import Array, Floats, Ints
 from tests.oracles import Posterior
 
-ONLY_SUMMARISE = Visit(passes=0)
+ONLY_SUMMARISE = SweepOptions(passes=0)
 FACTORS = Factors(3, 2, 2)
 STICK_CHOICES = [
     {"sticks": sticks, "stick_order": order, "stick_span": span}
@@ -185,7 +185,7 @@ def evaluate(case: Case) -> Bound:
 def sweep_nu(case: Case, passes: int = 1) -> Case:
     """Update every nu so many times and leave the sticks as they were."""
     for _ in range(passes):
-        new, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=1))
+        new, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=1))
         case = case._replace(local=case.local._replace(assign=new.assign))
     return case
 

@@ -40,7 +40,7 @@ def z_part(case: Case) -> float:
     return bound.likelihood + bound.assignments + bound.assign_entropy + bound.spatial + bound.affinity
 
 
-def visit_first(case: Case, nu: np.ndarray, j: int, k: int) -> Case:
+def update_first(case: Case, nu: np.ndarray, j: int, k: int) -> Case:
     """The same point with regions and columns renamed so that a sweep updates nu_jk before any other."""
     regions = np.r_[j, np.delete(np.arange(len(nu)), j)]
     columns = np.r_[k, np.delete(np.arange(nu.shape[1]), k)]
@@ -72,7 +72,7 @@ def test_an_update_beside_certain_neighbours_is_the_exact_conditional(fields: di
         z = (rng.random((3, 3)) < 0.5).astype(float)
         for j in range(3):
             for k in range(3):
-                updated = dense(sweep_nu(visit_first(case, z, j, k)))[0, 0]
+                updated = dense(sweep_nu(update_first(case, z, j, k)))[0, 0]
                 assert updated == pytest.approx(oracles.conditional(states, z, j, k), abs=1e-12)
 
 
@@ -91,7 +91,7 @@ def test_the_exclusive_factors_of_a_region_get_their_exact_joint_conditional(fie
             same = (states.z == z)[:, rest].all(axis=1)
             weight = np.exp(states.log_joint[same] - states.log_joint[same].max())
             expected = weight @ states.z[same][:, j] / weight.sum()
-            updated = dense(sweep_nu(visit_first(case, z, j, 0)))[0]
+            updated = dense(sweep_nu(update_first(case, z, j, 0)))[0]
             assert updated[exclusive] == pytest.approx(expected[exclusive], abs=1e-12)
 
 

@@ -7,13 +7,13 @@ import pytest
 from scipy.special import logit, logsumexp
 
 from tagsight.engine.inference import infer_shard, start_at_rates
-from tagsight.model.assignments import _share_regions, assign_entropy
+from tagsight.model.assignments import _apply_softmax, assign_entropy
 from tagsight.model.layout import Shard, split_photos
 from tagsight.model.local_step import add_squares, local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import STICK_ORDERS, STICKS, Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, start_local
 from tagsight.model.state import Local, merge
-from tagsight.model.visit import Visit
 from tests.model.cases import (
     STICK_CHOICES,
     Case,
@@ -31,7 +31,7 @@ def run(case: Case, passes: int = 3, dtype: Any = np.float64) -> tuple[np.ndarra
     shard = case.shard._replace(features=case.data.X.astype(dtype))
     local = case.local._replace(assign=case.local.assign.astype(dtype))
     odds = np.empty_like(local.assign)
-    local, _ = local_step(shard, local, case.state, case.settings, Visit(passes=passes), log_odds=odds)
+    local, _ = local_step(shard, local, case.state, case.settings, SweepOptions(passes=passes), log_odds=odds)
     nu = dense(case._replace(local=local))
     forbidden = case.data.allowed[case.data.groups] == 0
     return nu, np.where(forbidden, -np.inf, dense(case._replace(local=local._replace(assign=odds))))
@@ -51,7 +51,7 @@ def test_nu_sums_to_one_at_most_and_is_zero_where_forbidden(choices: dict[str, A
 
 @pytest.mark.parametrize("order", STICK_ORDERS)
 @pytest.mark.parametrize("sticks", STICKS)
-def test_exclusive_factors_are_visited_first(sticks: str, order: str):
+def test_exclusive_factors_are_updated_first(sticks: str, order: str):
     plan = plan_sticks(Settings(Factors(3, 2, 4), sticks=sticks, stick_order=order, exclusive=True))
     assert list(plan.exclusive) == [True] * 3 + [False] * 2 + [True] * 4
     assert list(plan.exclusive[plan.order]) == [True] * 7 + [False] * 2
@@ -69,7 +69,7 @@ def test_every_start_is_a_distribution(start: str):
     assert np.all(nu[case.data.allowed[case.data.groups] == 0] == 0.0)
 
 
-def test_the_entropy_is_that_of_a_categorical_and_of_coins():
+def test_the_entropy_is_that_of_a_categorical_and_of_bernoulli_variables():
     nu = np.array([[0.2, 0.0], [0.5, 1.0], [0.4, 1.0]])
     rows = [[0.2, 0.5, 0.3], [0.4, 0.6]]
     expected = -sum(p * np.log(p) for row in rows for p in row)
@@ -89,7 +89,7 @@ def test_log_odds_are_those_of_nu():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
 def test_extreme_evidence_gives_finite_log_odds_in_the_order_of_the_evidence(scale: float, dtype: Any):
-    """Regions that lie on the appearance of one factor, the farther the clearer."""
+    """Regions that lie on the appearance of one factor; the evidence grows with their distance from 0."""
     factors, D = Factors(2, 1, 1), 4
     data = draw_data(np.random.default_rng(4), factors, sizes=(6,), D=D)
     data = data._replace(allowed=np.ones_like(data.allowed))
@@ -117,7 +117,7 @@ def test_extreme_evidence_gives_finite_log_odds_in_the_order_of_the_evidence(sca
 def test_log_odds_against_everything_else_are_exact_however_far_apart(dtype: Any):
     eta = np.array([[1e4, -1e4, 0.0, 700.0, -3.0], [9e3, -2e4, 0.0, 1e4, 2.0], [-1e4, 5.0, 0.0, 1e4, -800.0]], dtype)
     odds, nu = eta.copy(), np.empty_like(eta)
-    entropy = _share_regions(odds, 0, eta.shape[1], 3, nu)
+    entropy = _apply_softmax(odds, 0, eta.shape[1], 3, nu)
     expected = np.empty(eta.shape)
     total, all_eta = 0.0, np.vstack([np.zeros(eta.shape[1]), eta.astype(float)])
     for j in range(eta.shape[1]):
@@ -138,14 +138,14 @@ def test_single_precision_follows_double():
 @pytest.mark.parametrize("noise", ["isotropic", "full"])
 def test_summaries_of_halves_add_to_the_whole(noise: str):
     case = draw_case(6, exclusive=True, noise=noise, coupling=0.8, affinity=1.2)
-    visit, nu, photos, parts = Visit(passes=2), dense(case), 0, []
+    options, nu, photos, parts = SweepOptions(passes=2), dense(case), 0, []
     for layout in split_photos(case.data.groups, case.data.allowed, case.data.edges, case.plan, 2):
         own = slice(photos, photos + layout.n_photos)
         photos += layout.n_photos
         shard = Shard(case.data.X, layout, add_squares(case.data.X, layout, noise=noise))
         local = Local(flatten(layout, nu), case.local.sticks[own], case.local.order[own])
-        parts.append(local_step(shard, local, case.state, case.settings, visit)[1])
-    whole = local_step(case.shard, case.local, case.state, case.settings, visit)[1]
+        parts.append(local_step(shard, local, case.state, case.settings, options)[1])
+    whole = local_step(case.shard, case.local, case.state, case.settings, options)[1]
     for x, y in zip(merge(*parts), whole, strict=True):
         assert x == pytest.approx(y, rel=1e-10, abs=1e-10)
     apart = np.ix_(case.plan.exclusive, case.plan.exclusive)
@@ -153,7 +153,7 @@ def test_summaries_of_halves_add_to_the_whole(noise: str):
     assert np.linalg.eigvalsh(whole.pair).min() > -1e-9
 
 
-def test_new_photos_settle_in_a_distribution():
+def test_inference_on_new_photos_gives_a_distribution():
     case = draw_case(7, exclusive=True)
     rates = np.full(case.settings.factors.total, 0.15)
     local = start_at_rates(case.shard, case.state, rates, case.settings)

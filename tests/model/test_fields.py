@@ -16,9 +16,9 @@ from tagsight.model.fields import (
     start_affinity,
 )
 from tagsight.model.local_step import local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import Settings
 from tagsight.model.state import empty_summary
-from tagsight.model.visit import Visit
 from tagsight.types import Array, Floats
 from tests.model.cases import FACTORS, draw_case, draw_data, summarise
 
@@ -96,7 +96,7 @@ def test_a_field_moves_the_logits_of_a_sweep_by_its_message(strength: str):
     first = on.shard.layout.factor[0]
     logits = []
     for case in (off, on):
-        local, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=1))
+        local, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=1))
         nu = local.assign.reshape(-1, 2)[0, 0]
         logits.append(np.log(nu) - np.log1p(-nu))
     nu = on.local.assign.reshape(-1, 2)
@@ -107,7 +107,7 @@ def test_a_field_moves_the_logits_of_a_sweep_by_its_message(strength: str):
     assert logits[1] - logits[0] == pytest.approx(0.7 * message, rel=1e-6)
 
 
-def test_a_centred_field_is_silent_where_all_regions_are_alike():
+def test_a_centred_field_has_no_effect_where_all_regions_are_equal():
     data = draw_data(np.random.default_rng(6), sizes=(6,))
     data = data._replace(X=np.tile(data.X[0], (6, 1)), allowed=np.ones_like(data.allowed))
 
@@ -116,7 +116,7 @@ def test_a_centred_field_is_silent_where_all_regions_are_alike():
         hazy = case.state.scales._replace(noise=20.0)
         state = case.state._replace(scales=hazy, affinity=np.abs(case.state.affinity))
         alike = case.local._replace(assign=np.full_like(case.local.assign, 0.5))
-        local, _ = local_step(case.shard, alike, state, case.settings, Visit(passes=500, tol=1e-12))
+        local, _ = local_step(case.shard, alike, state, case.settings, SweepOptions(passes=500, tol=1e-12))
         return local.assign
 
     off = settle(affinity=0.0)
@@ -156,7 +156,7 @@ def test_exclusive_factors_have_no_affinity_for_each_other():
         assert np.any(M[: FACTORS.objects, FACTORS.objects : FACTORS.tagged] != 0)
 
 
-def test_affinity_is_bounded_and_blind_to_constants_and_free_factors():
+def test_affinity_is_bounded_and_zero_for_constant_and_free_factors():
     summary = summarise(draw_case(5))
     M = correlate_tagged(summary, Settings(FACTORS))
     assert np.all(np.abs(M) <= 1)

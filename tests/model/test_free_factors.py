@@ -1,4 +1,4 @@
-"""Renewal finds binary sources that coordinate ascent would leave mixed."""
+"""Proposals separate binary sources that coordinate ascent would leave mixed."""
 
 import numpy as np
 import pytest
@@ -35,11 +35,11 @@ def test_planted_binary_sources_are_found_with_their_scale(p: float, contrast: C
     assert match(found, A).max() < 0.25
 
 
-@pytest.mark.parametrize(("p", "blind"), [(0.21, kurtosis), (0.5, skewness)])
-def test_each_contrast_is_blind_where_the_other_sees(p: float, blind: Contrast):
-    """Why there are two; with only one of them the test above could not hold."""
+@pytest.mark.parametrize(("p", "failing"), [(0.21, kurtosis), (0.5, skewness)])
+def test_each_contrast_fails_where_the_other_succeeds(p: float, failing: Contrast):
+    """Both contrasts are needed: with only one of them the test above would fail."""
     R, A = mix(p)
-    assert match(find_sources(R, NOISE**2, 6, blind, 0), A).max() > 0.25
+    assert match(find_sources(R, NOISE**2, 6, failing, 0), A).max() > 0.25
 
 
 def test_contrasts_are_given_with_their_derivatives():

@@ -34,7 +34,7 @@ def test_expected_residual_is_that_of_every_z_weighted_by_nu(seed: int, noise: s
     assert fit_noise(summary, appearance) == pytest.approx(expected / case.data.X.size, rel=1e-12)
 
 
-def test_appearance_is_where_the_paper_ends_when_it_visits_one_factor_after_another():
+def test_appearance_is_the_fixed_point_of_the_papers_updates_of_one_factor_at_a_time():
     case = draw_case(4)
     p = for_oracle(case)
     K, ratio = len(p.phi), p.noise / p.scale
@@ -49,7 +49,7 @@ def test_appearance_is_where_the_paper_ends_when_it_visits_one_factor_after_anot
 
 
 def test_appearances_are_shrunk_as_by_regions_at_zero_that_are_observed():
-    """r_k more regions with factor k alone on and x = 0 do to the solve what the prior does."""
+    """The prior has the effect of r_k more regions with x = 0 in which only factor k is on."""
     case = draw_case(8, shrinkage=3.0, attribute_shrinkage=7.0, exclusive=True)
     r = prior_strength(case.settings, case.state.scales)
     assert list(r) == [3.0, 3.0, 3.0, 7.0, 7.0, 3.0, 3.0]
@@ -96,8 +96,8 @@ def test_sparsity_is_the_posterior_by_numeric_integration(n_sticks: float, log_s
     assert mean[0] == pytest.approx(integrate(lambda alpha: alpha) / mass, rel=1e-7)
     assert log_mean[0] == pytest.approx(integrate(np.log) / mass, rel=1e-6, abs=1e-6)
     evidence = np.log(mass) + top
-    told = n_sticks * log_mean[0] + (mean[0] - 1) * log_sticks + bound
-    assert told == pytest.approx(evidence, rel=1e-7, abs=1e-7)
+    computed = n_sticks * log_mean[0] + (mean[0] - 1) * log_sticks + bound
+    assert computed == pytest.approx(evidence, rel=1e-7, abs=1e-7)
 
 
 def test_each_sequence_has_its_own_sparsity():
@@ -108,7 +108,7 @@ def test_each_sequence_has_its_own_sparsity():
     assert fitted.log_mean == pytest.approx(digamma([10, 1, 5]) - np.log([4, 1, 8]))
 
 
-def test_what_is_fixed_stays():
+def test_fixed_parameters_do_not_change():
     case = draw_case(6, sparsity=2.0, learn_affinity=False)
     fixed = case.state._replace(sparsity=fix_sparsity(np.full(3, 2.0)))
     stepped = global_step(summarise(case), fixed, case.settings)

@@ -1,4 +1,4 @@
-"""Reading a posterior back, and inference that starts from training's rates."""
+"""Inference on new photos, which starts at the rates of the training photos."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,10 @@ from scipy.special import expit
 from tagsight.engine.inference import infer_shard, start_at_rates
 from tagsight.model.free_factors import measure_free_usage
 from tagsight.model.local_step import local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.photo_sticks import expect_weights
 from tagsight.model.settings import Factors
 from tagsight.model.state import empty_summary
-from tagsight.model.visit import Visit
 from tests.model.cases import dense, draw_case
 
 
@@ -21,10 +21,10 @@ def test_every_region_starts_at_the_rates_its_photo_allows():
     assert dense(case._replace(local=local)) == pytest.approx(rates * case.data.allowed[case.data.groups])
 
 
-def test_photos_settle_where_sweeps_settle_and_come_in_the_order_of_the_features():
+def test_inference_converges_as_sweeps_do_and_keeps_the_order_of_the_features():
     case = draw_case(2, stick_order="free-first")
     read = infer_shard(case.shard, case.local, case.data.allowed, case.state, case.settings, map)
-    local, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=300))
+    local, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=300))
     assert read.assign == pytest.approx(dense(case._replace(local=local)), abs=0.02)
     weights = expect_weights(local.order, local.sticks, case.data.allowed, case.plan)
     assert read.prior == pytest.approx(weights, abs=0.02)

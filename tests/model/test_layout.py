@@ -1,4 +1,4 @@
-"""Layouts keep neighbours apart, forget nothing and store nothing that the tags forbid."""
+"""Layouts separate neighbours by colour, hold every region and edge, and omit forbidden factors."""
 
 import numpy as np
 import pytest
@@ -112,7 +112,7 @@ def test_parts_hold_every_photo_once(sizes: list[int], seed: int, n_parts: int):
     assert sum(part.n_photos for part in parts) == whole.n_photos
 
 
-def test_a_sweep_visits_allowed_factors_in_stick_order():
+def test_a_sweep_updates_allowed_factors_in_stick_order():
     data = draw_data(np.random.default_rng(0))
     for order in ("free-first", "tagged-first"):
         plan = plan_sticks(Settings(FACTORS, stick_order=order))

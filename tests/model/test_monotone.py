@@ -18,10 +18,10 @@ from tagsight.model.global_step import (
 from tagsight.model.layout import Shard, split_photos
 from tagsight.model.local_step import add_squares, local_step
 from tagsight.model.noise import fit_full_noise
+from tagsight.model.photo_step import SweepOptions, locate, sum_rows
 from tagsight.model.photo_sticks import update_photo_sticks
 from tagsight.model.settings import Factors
 from tagsight.model.state import Appearance, Local, Scales, merge, remove
-from tagsight.model.visit import Visit, locate, sum_rows
 from tests.model.cases import (
     EXCLUSIVE_CHOICES,
     FIELD_CHOICES,
@@ -208,7 +208,7 @@ def _bounds_of_sweeps(case: Case, n_batches: int, n_sweeps: int = 15) -> list[fl
         for b, layout in enumerate(layouts)
     ]
     summaries = [
-        local_step(shard, local, state, settings, Visit(passes=0))[1]
+        local_step(shard, local, state, settings, SweepOptions(passes=0))[1]
         for shard, local in zip(shards, locals_, strict=True)
     ]
     total = summaries[0]
@@ -217,7 +217,7 @@ def _bounds_of_sweeps(case: Case, n_batches: int, n_sweeps: int = 15) -> list[fl
     bounds = [evaluate_bound(total, state, settings).total]
     for _ in range(n_sweeps):
         for b, shard in enumerate(shards):
-            locals_[b], fresh = local_step(shard, locals_[b], state, settings, Visit(passes=settings.passes))
+            locals_[b], fresh = local_step(shard, locals_[b], state, settings, SweepOptions(passes=settings.passes))
             total, summaries[b] = merge(remove(total, summaries[b]), fresh), fresh
             state = global_step(total, state, settings)
             bounds.append(evaluate_bound(total, state, settings).total)

@@ -10,9 +10,9 @@ from tagsight.estimator import StackedIBP
 from tagsight.model.global_step import fit_appearance_scale
 from tagsight.model.local_step import local_step
 from tagsight.model.noise import fit_full_noise
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.planted import draw_appearance, draw_planted
 from tagsight.model.state import ISOTROPIC, Appearance, Scales, Summary, empty_summary
-from tagsight.model.visit import Visit
 from tagsight.types import Floats
 from tests.model.cases import draw_case, summarise
 
@@ -34,8 +34,8 @@ def test_it_is_the_isotropic_model_where_the_noise_is_white(seed: int) -> None:
     white = case.state._replace(appearance=Appearance(mean @ L, var), inverse_shape=ISOTROPIC)
     shard = case.shard._replace(features=case.data.X @ L, square=float(np.sum((case.data.X @ L) ** 2)))
     isotropic = case.settings._replace(noise="isotropic")
-    one, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=3))
-    other, _ = local_step(shard, case.local, white, isotropic, Visit(passes=3))
+    one, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=3))
+    other, _ = local_step(shard, case.local, white, isotropic, SweepOptions(passes=3))
     assert one.assign == pytest.approx(other.assign, abs=1e-9)
     assert one.sticks == pytest.approx(other.sticks, rel=1e-9)
 

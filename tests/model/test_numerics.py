@@ -1,4 +1,4 @@
-"""Special functions against SciPy over all magnitudes that training meets."""
+"""Special functions against SciPy over all magnitudes that occur in training."""
 
 import math
 
@@ -30,7 +30,7 @@ def test_log_add():
         assert log_add(a, b) == log_add(b, a)
 
 
-def test_log_add_with_nothing():
+def test_log_add_with_minus_infinity():
     assert log_add(-math.inf, 3.0) == 3.0
     assert log_add(3.0, -math.inf) == 3.0
     assert log_add(-math.inf, -math.inf) == -math.inf

@@ -1,4 +1,4 @@
-"""Attributes of objects: enumeration of what tags leave open, rising posteriors, planted numbers, and limits."""
+"""Attributes of objects: enumeration of unobserved y, increasing posteriors, planted parameters, and limits."""
 
 import itertools
 
@@ -33,7 +33,7 @@ def draw_tags(n_photos: int, theta: Floats, *, seed: int) -> tuple[Array, Array,
     return objects, np.asarray(y.any(axis=1), np.uint8), y
 
 
-def test_what_objects_own_is_enumerated() -> None:
+def test_expected_attributes_are_those_of_an_enumeration() -> None:
     theta = np.array([[0.3, 0.9], [0.6, 0.2], [0.1, 0.5]])
     objects = np.array([[1, 1, 1], [0, 1, 0], [1, 0, 1]], np.uint8)
     attributes = np.array([[1, 0], [1, 1], [0, 1]], np.uint8)
@@ -83,7 +83,7 @@ def test_planted_probabilities_are_found_where_objects_share_photos() -> None:
     theta = learn_probability(objects, attributes)
     assert np.abs(theta - truth).max() < 0.06
     shares = objects.T.astype(float) @ attributes / objects.sum(axis=0)[:, None]
-    assert np.abs(shares - truth).max() > 0.2  # tags of photos alone would mistake company for character
+    assert np.abs(shares - truth).max() > 0.2  # shares of photos with both tags overestimate theta
 
 
 def test_blocks_of_photos_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ def features(n: int, dtype: type = np.float64) -> Array:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_numbers_follow_their_region_wherever_it_stands(dtype: type):
+def test_random_numbers_do_not_depend_on_the_position_of_a_region(dtype: type):
     X = features(50, dtype)
     permutation = np.random.default_rng(1).permutation(50)
     numbers = uniform(hash_rows(X, np.arange(50)), 3, seed=4)
@@ -60,7 +60,7 @@ def test_numbers_are_uniform_and_columns_and_seeds_unrelated():
 
 
 def test_no_bit_of_a_key_is_lost():
-    """With half of the 64 bits, ten pairs of so many numbers would coincide."""
+    """With only 32 bits, about ten pairs of these numbers would collide."""
     keys = np.random.default_rng(4).integers(2**63, size=300_000).astype(np.uint64)
     assert len(np.unique(uniform(keys, 1, seed=1))) == 300_000
 
@@ -91,7 +91,7 @@ def test_a_sample_favours_no_row():
     assert times.max() < 40 + 5 * np.sqrt(36)
 
 
-def test_rows_of_any_shape_are_merged_by_lot():
+def test_rows_of_any_shape_are_merged_at_random():
     first = Sample(np.array([0.1, 0.5]), np.array([[1.0], [5.0]]))
     second = Sample(np.array([0.2, 0.3]), np.array([[2.0], [3.0]]))
     assert merge_samples([first, second], 3).rows.ravel().tolist() == [1.0, 2.0, 3.0]

@@ -1,4 +1,4 @@
-"""Named starts: what each puts where, the same under one seed, and globals that follow from them."""
+"""Named starts: their values of nu, reproducibility by seed, and the globals that follow from them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Where training ends, the gradient of the literal bound is zero in every coordinate of the posterior."""
+"""At convergence the gradient of the literal bound is zero in every coordinate of the posterior."""
 
 from collections.abc import Callable
 
@@ -8,8 +8,8 @@ from scipy.special import expit, logit
 
 from tagsight.model.global_step import global_step
 from tagsight.model.local_step import local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import Factors
-from tagsight.model.visit import Visit
 from tests import oracles
 from tests.model.cases import Case, draw_case, draw_data, for_oracle
 
@@ -21,7 +21,7 @@ def converge(case: Case, n_sweeps: int) -> Case:
     local, state = case.local, case.state
     summary = None
     for _ in range(n_sweeps):
-        local, summary = local_step(case.shard, local, state, case.settings, Visit(passes=5))
+        local, summary = local_step(case.shard, local, state, case.settings, SweepOptions(passes=5))
         state = global_step(summary, state, case.settings)
     assert summary is not None
     alpha = np.stack([1.0 + summary.n_sticks, 1.0 - summary.log_sticks], axis=1)
@@ -29,7 +29,7 @@ def converge(case: Case, n_sweeps: int) -> Case:
 
 
 def coordinates(p: oracles.Posterior) -> dict[str, list[Change]]:
-    """How to move along each coordinate; positive ones on the log scale, probabilities on the logit scale."""
+    """Steps along each coordinate; positive ones on the log scale, probabilities on the logit scale."""
 
     def shift_logit(j: int, k: int) -> Change:
         return lambda p, step: p.nu.__setitem__((j, k), expit(logit(p.nu[j, k]) + step))
@@ -125,7 +125,7 @@ def test_the_gradient_does_not_vanish_before(start: Case, name: str):
 
 
 def test_the_point_is_not_a_corner(end: Case):
-    """Were every nu 0 or 1 its gradient would vanish anyhow."""
+    """If every nu were 0 or 1 its gradient would vanish in any case."""
     point = for_oracle(end)
     nu = point.nu[point.L[point.photo]]
     assert np.mean((nu > 0.02) & (nu < 0.98)) > 0.3

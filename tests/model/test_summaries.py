@@ -5,8 +5,8 @@ import pytest
 
 from tagsight.model.layout import Shard, split_photos, sum_squares
 from tagsight.model.local_step import local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.state import Local, Summary, accumulate, empty_summary, merge, remove
-from tagsight.model.visit import Visit
 from tests import oracles
 from tests.model.cases import ONLY_SUMMARISE, Case, dense, draw_case, draw_data, flatten, for_oracle, summarise
 
@@ -16,22 +16,22 @@ def assert_same(a: Summary, b: Summary) -> None:
         assert x == pytest.approx(y, rel=1e-10, abs=1e-10), name
 
 
-def halves_of(case: Case, visit: Visit) -> list[Summary]:
+def halves_of(case: Case, options: SweepOptions) -> list[Summary]:
     nu, photos, parts = dense(case), 0, []
     for layout in split_photos(case.data.groups, case.data.allowed, case.data.edges, case.plan, 2):
         own = slice(photos, photos + layout.n_photos)
         photos += layout.n_photos
         shard = Shard(case.data.X, layout, sum_squares(case.data.X, layout.rows))
         local = Local(flatten(layout, nu), case.local.sticks[own], case.local.order[own])
-        parts.append(local_step(shard, local, case.state, case.settings, visit)[1])
+        parts.append(local_step(shard, local, case.state, case.settings, options)[1])
     return parts
 
 
 @pytest.mark.parametrize("passes", [0, 1, 3])
 def test_two_halves_add_to_the_whole(passes: int):
     case = draw_case(1, coupling=0.8, affinity=1.2)
-    whole = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=passes))[1]
-    assert_same(merge(*halves_of(case, Visit(passes=passes))), whole)
+    whole = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=passes))[1]
+    assert_same(merge(*halves_of(case, SweepOptions(passes=passes))), whole)
 
 
 def test_remove_undoes_merge_and_accumulate_is_merge_in_place():
@@ -81,6 +81,6 @@ def test_entries_are_the_literal_sums(seed: int, shuffled: bool):
 
 def test_counts_alone_are_those_of_the_full_summary():
     case = draw_case(4)
-    visit = Visit(passes=2, summarise=False)
-    local, brief = local_step(case.shard, case.local, case.state, case.settings, visit)
+    options = SweepOptions(passes=2, summarise=False)
+    local, brief = local_step(case.shard, case.local, case.state, case.settings, options)
     assert brief.count == pytest.approx(summarise(case._replace(local=local)).count)

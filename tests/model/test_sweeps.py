@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from tagsight.model.local_step import local_step
-from tagsight.model.visit import Visit
+from tagsight.model.photo_step import SweepOptions
 from tests import oracles
 from tests.model.cases import (
     FIELD_CHOICES,
@@ -21,22 +21,22 @@ from tests.model.cases import (
 )
 
 
-def visits_of(case: Case) -> list[tuple[int, int]]:
+def updates_of(case: Case) -> list[tuple[int, int]]:
     """Region and factor of each update: photo by photo, colour by colour, factor by factor."""
     layout = case.shard.layout
-    visits = []
+    updates = []
     for i in range(layout.n_photos):
         factor = layout.factor[layout.factor_start[i] : layout.factor_start[i + 1]]
         for c in range(layout.colour_start[i], layout.colour_start[i + 1]):
             rows = layout.rows[layout.class_start[c] : layout.class_start[c + 1]]
-            visits += [(int(j), int(k)) for k in factor for j in rows]
-    return visits
+            updates += [(int(j), int(k)) for k in factor for j in rows]
+    return updates
 
 
 @pytest.mark.parametrize("choices", STICK_CHOICES)
 def test_a_sweep_is_the_literal_one(choices: dict[str, Any]):
     case = draw_case(1, coupling=0.8, affinity=1.3, **choices)
-    swept = oracles.sweep(for_oracle(case), visits_of(case))
+    swept = oracles.sweep(for_oracle(case), updates_of(case))
     assert dense(sweep_nu(case)) == pytest.approx(swept, abs=1e-12)
 
 
@@ -44,7 +44,7 @@ def test_a_sweep_is_the_literal_one(choices: dict[str, Any]):
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_a_sweep_is_the_literal_one_at_any_strength_of_the_fields(fields: dict[str, Any], exclusive: bool):
     case = draw_case(2, **fields, exclusive=exclusive)
-    swept = oracles.sweep(for_oracle(case), visits_of(case))
+    swept = oracles.sweep(for_oracle(case), updates_of(case))
     assert dense(sweep_nu(case)) == pytest.approx(swept, abs=1e-12)
 
 
@@ -54,34 +54,34 @@ def test_a_sweep_is_the_literal_one_where_photos_lie_together(seed: int):
     case = draw_case(seed, draw_data(np.random.default_rng(seed), shuffled=False))
     layout = case.shard.layout
     assert not np.array_equal(layout.rows, np.arange(len(case.data.X)))
-    swept = oracles.sweep(for_oracle(case), visits_of(case))
+    swept = oracles.sweep(for_oracle(case), updates_of(case))
     assert dense(sweep_nu(case)) == pytest.approx(swept, abs=1e-12)
 
 
 def test_log_odds_are_those_nu_was_updated_to():
     case = draw_case(10)
     odds = np.empty_like(case.local.assign)
-    new, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=2), log_odds=odds)
+    new, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=2), log_odds=odds)
     assert expit(odds) == pytest.approx(new.assign, abs=1e-12)
     sharp = case.state._replace(scales=case.state.scales._replace(noise=1e-4))
-    new, _ = local_step(case.shard, case.local, sharp, case.settings, Visit(passes=2), log_odds=odds)
+    new, _ = local_step(case.shard, case.local, sharp, case.settings, SweepOptions(passes=2), log_odds=odds)
     certain = (new.assign == 0) | (new.assign == 1)
     assert certain.mean() > 0.8
     assert np.array_equal(odds[certain] > 0, new.assign[certain] == 1)
     assert len(np.unique(odds)) == len(odds)
 
 
-def test_every_allowed_nu_is_visited_once():
+def test_every_allowed_nu_is_updated_once():
     case = draw_case(3)
-    visits = visits_of(case)
-    assert sorted(visits) == sorted(
+    updates = updates_of(case)
+    assert sorted(updates) == sorted(
         (j, int(k)) for j, i in enumerate(case.data.groups) for k in np.flatnonzero(case.data.allowed[i])
     )
 
 
 def test_a_sweep_updates_the_sticks_after_nu():
     case = draw_case(4, stick_order="free-first")
-    new, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=1))
+    new, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=1))
     p = for_oracle(case._replace(local=case.local._replace(assign=new.assign)))
     for i, sequences in enumerate(p.sequences):
         size = np.sum(p.photo == i)
@@ -97,18 +97,18 @@ def test_a_sweep_updates_the_sticks_after_nu():
 @pytest.mark.parametrize("centred", [False, True])
 def test_passes_are_sweeps_in_a_row(centred: bool, exclusive: bool):
     case = draw_case(5, centred=centred, exclusive=exclusive)
-    twice, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=2))
+    twice, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=2))
     local = case.local
     for _ in range(2):
-        local, _ = local_step(case.shard, local, case.state, case.settings, Visit(passes=1))
+        local, _ = local_step(case.shard, local, case.state, case.settings, SweepOptions(passes=1))
     assert twice.assign == pytest.approx(local.assign, abs=1e-12)
     assert twice.sticks == pytest.approx(local.sticks, rel=1e-12)
 
 
 def test_sweeps_stop_when_nothing_moves():
     case = draw_case(6, coupling=0.2, affinity=0.2, stick_order="free-first")
-    stopped, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=500, tol=1e-6))
-    longer, _ = local_step(case.shard, stopped, case.state, case.settings, Visit(passes=100))
+    stopped, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=500, tol=1e-6))
+    longer, _ = local_step(case.shard, stopped, case.state, case.settings, SweepOptions(passes=100))
     assert stopped.assign == pytest.approx(longer.assign, abs=1e-4)
 
 
@@ -118,8 +118,8 @@ def test_single_precision_follows_double(centred: bool):
     data = case.data._replace(X=case.data.X.astype(np.float32))
     shard = case.shard._replace(features=data.X)
     local = case.local._replace(assign=case.local.assign.astype(np.float32))
-    single, _ = local_step(shard, local, case.state, case.settings, Visit(passes=3))
-    double, _ = local_step(case.shard, case.local, case.state, case.settings, Visit(passes=3))
+    single, _ = local_step(shard, local, case.state, case.settings, SweepOptions(passes=3))
+    double, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=3))
     assert single.assign.dtype == np.float32
     assert single.assign == pytest.approx(double.assign, abs=2e-4)
 

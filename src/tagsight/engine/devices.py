@@ -1,6 +1,6 @@
 """Compute targets by name: the devices and engines that run local steps."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -80,7 +80,7 @@ def check_engine(name: str, device: str) -> None:
 
 
 @contextmanager
-def open_engine(name: str, address: str | None = None) -> Iterator[Callable[..., Iterator[Any]] | None]:
+def open_engine(name: str, address: str | None = None) -> Generator[Callable[..., Iterator[Any]] | None, None, None]:
     """Join the cluster of engine `name`, at `address`, for the block, and yield a map function that runs on it.
 
     Yields None for engine "local".
@@ -95,7 +95,7 @@ def open_engine(name: str, address: str | None = None) -> Iterator[Callable[...,
 
 
 @contextmanager
-def open_batches(target: ComputeTarget) -> Iterator[MakeBatch]:
+def open_batches(target: ComputeTarget) -> Generator[MakeBatch, None, None]:
     """Yield the constructor of batches on a target that `check_device` and `check_engine` accept."""
     if target.engine == "ray":
         from tagsight.engine.ray.batch import open_ray_batches

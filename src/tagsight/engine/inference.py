@@ -9,15 +9,15 @@ from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fit import Loop, run_sweeps
 from tagsight.model.layout import Edges, Shard, lay_out, scatter_assign
 from tagsight.model.local_step import Map, add_squares, local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.photo_sticks import expect_weights
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import start_local
 from tagsight.model.state import Globals, Local, Summary
-from tagsight.model.visit import Visit
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats, Ints
 
-TO_CONVERGENCE = Visit(passes=200, tol=1e-3, summarise=False)
+TO_CONVERGENCE = SweepOptions(passes=200, tol=1e-3, summarise=False)
 
 
 class FittedModel(NamedTuple):

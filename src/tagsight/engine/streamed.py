@@ -16,10 +16,10 @@ from tagsight.engine.shard_file import StoredShards
 from tagsight.model.free_factors import sample_regions, subtract_tagged
 from tagsight.model.layout import Shard, clear_columns
 from tagsight.model.local_step import Map, local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Local, Summary, empty_summary
-from tagsight.model.visit import Visit
 from tagsight.types import Floats
 
 
@@ -55,14 +55,14 @@ class StreamedBatch:
         """Return the summary of the current local posterior."""
         total = self._blank(state)
         for s, shard in enumerate(self._shards):
-            _, total = self._visit(s, shard, state, Visit(passes=0), total)
+            _, total = self._step_shard(s, shard, state, SweepOptions(passes=0), total)
         return total
 
     def step(self, state: Globals) -> Summary:
         """Update the local posterior and return its summary."""
         total = self._blank(state)
         for s, shard in enumerate(self._shards):
-            local, total = self._visit(s, shard, state, Visit(passes=self._settings.passes), total)
+            local, total = self._step_shard(s, shard, state, SweepOptions(passes=self._settings.passes), total)
             self._current[s] = self._store(local)
         self._remove_unused()
         return total
@@ -100,10 +100,12 @@ class StreamedBatch:
             if with_previous:
                 os.link(self._previous[s], previous_path(folder, s))
 
-    def _visit(self, s: int, shard: Shard, state: Globals, visit: Visit, total: Summary) -> tuple[Local, Summary]:
+    def _step_shard(
+        self, s: int, shard: Shard, state: Globals, options: SweepOptions, total: Summary
+    ) -> tuple[Local, Summary]:
         without_square = shard._replace(square=0.0)  # `_blank` includes that of all shards
         return local_step(
-            without_square, load_local(self._current[s]), state, self._settings, visit, self._run, onto=total
+            without_square, load_local(self._current[s]), state, self._settings, options, self._run, onto=total
         )
 
     def _blank(self, state: Globals) -> Summary:

@@ -1,7 +1,7 @@
 """Local steps in this process: threads work on blocks of photos (the kernels release the GIL)."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +10,10 @@ from tagsight.engine.local_file import SavedPosterior, save_posterior
 from tagsight.model.free_factors import sample_residuals
 from tagsight.model.layout import Shard, clear_columns
 from tagsight.model.local_step import Map, local_step
+from tagsight.model.photo_step import SweepOptions
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary
-from tagsight.model.visit import Visit
 from tagsight.runtime.blas import one_blas_thread
 
 
@@ -29,13 +29,13 @@ class ThreadBatch:
 
     def summarise(self, state: Globals) -> Summary:
         """Return the summary of the current local posterior."""
-        _, summary = local_step(self.shard, self.local, state, self._settings, Visit(passes=0), self._run)
+        _, summary = local_step(self.shard, self.local, state, self._settings, SweepOptions(passes=0), self._run)
         return summary
 
     def step(self, state: Globals) -> Summary:
         """Update the local posterior and return its summary."""
-        visit = Visit(passes=self._settings.passes)
-        self.local, summary = local_step(self.shard, self.local, state, self._settings, visit, self._run)
+        options = SweepOptions(passes=self._settings.passes)
+        self.local, summary = local_step(self.shard, self.local, state, self._settings, options, self._run)
         return summary
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
@@ -58,7 +58,7 @@ class ThreadBatch:
 
 
 @contextmanager
-def thread_map(n_threads: int | None) -> Iterator[Map]:
+def thread_map(n_threads: int | None) -> Generator[Map, None, None]:
     """Yield a map function over `n_threads` threads (None: one per core), while BLAS uses one thread.
 
     The map function yields results in order.

@@ -1,1 +1,1 @@
-"""Vectors + tags -> posterior. Arrays only: no image, word, path or print."""
+"""The model: from feature vectors and tags to a posterior. Works on arrays only, without images, names or files."""

@@ -6,12 +6,12 @@ With G = phi phi^T and P = phi X^T, the likelihood of a region is quadratic in i
     unary_kj = E[log pi_k] - E[log(1 - pi_k)] + (P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2
     B = rho M - G / sigma^2, zero on the diagonal
 
-less the toll rho sum_l M_kl n_l / N_i where the field within regions is centred. A sweep never touches the features.
+minus the offset rho sum_l M_kl n_l / N_i if the field within regions is centred. A sweep does not use the features.
 nu is (K_i, N_i): the regions of one colour class lie side by side and have no edge between them, so updating them
 together is still coordinate ascent.
 
-Where objects and free factors are exclusive, at most one of them is on in a region. They are the first E rows of nu and
-are updated together: with eta_k the right-hand side above, in which they do not meet each other,
+If objects and free factors are exclusive, at most one of them is on in a region. They are the first E rows of nu and
+are updated together. With eta_kj the right-hand side above, in which B is 0 between them,
 
     nu_jk = exp(eta_kj) / (1 + sum_{l < E} exp(eta_lj)).
 """
@@ -27,8 +27,8 @@ from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Ints
 
 CERTAIN = 40.0  # |logit| beyond which nu is 0 or 1 to double precision
-STILL = 4.0  # a move of so many units of rounding is not made
-SMALLEST_REST = 1e-300  # of the weight of all but the largest, relative to it, before its logarithm loses digits
+STILL = 4.0  # units of rounding; smaller changes of nu are not applied
+SMALLEST_REST = 1e-300  # sum of the other weights relative to the largest, below which its logarithm loses digits
 ENTROPY_FLUSH = 64  # 1 + exp(-|eta|) <= 2, so a float32 product of 64 of them cannot overflow
 
 
@@ -42,24 +42,24 @@ class Neighbours(NamedTuple):
 
 
 class CentredField(NamedTuple):
-    """What a centred field takes from the logits of a photo's factors, in every region alike."""
+    """The terms of a centred field in the log-odds of one photo; they are equal in all of its regions."""
 
-    offset: Array  # (K_i,) sum_l fare_kl n_l, kept up while nu moves; 0 where the field is not centred
-    pair_coupling: Array  # (K_i, K_i) rho M / N_i; (0, 0) where the field is not centred
+    offset: Array  # (K_i,) rho sum_l M_kl n_l / N_i, updated with nu; 0 unless the field is centred
+    pair_coupling: Array  # (K_i, K_i) rho M / N_i; (0, 0) unless the field is centred
 
 
 class Swept(NamedTuple):
-    """What a sweep over a photo's factors reports."""
+    """Result of a sweep over a photo's factors."""
 
     entropy: float  # of q(z)
-    change: float  # largest of any nu
+    change: float  # largest change of any nu
 
 
 @kernel(fastmath={"reassoc", "contract", "arcp", "nsz"})
 def sweep_assignments(
     nu: Array,
     unary: Array,
-    pull: Array,
+    interaction: Array,
     B: Array,
     centred_field: CentredField,
     graph: Neighbours,
@@ -67,21 +67,20 @@ def sweep_assignments(
     n_exclusive: int,
     last: bool,
 ) -> Swept:
-    """Update every nu once, in place, and turn `unary` into the log-odds they were updated to.
+    """Update every nu once, in place, and replace `unary` by the log-odds of the new nu.
 
-    `pull` is B nu and stays so, unless no sweep follows this `last` one. The first `n_exclusive` factors exclude each
+    `interaction` is B nu and stays so, unless this is the `last` sweep. The first `n_exclusive` factors exclude each
     other; B is 0 between them.
 
-    A factor that moves in no region leaves `pull` alone: near convergence a sweep is little more than logits.
-    The entropy of Bern(nu) with eta = logit nu is log(1 + e) + |eta| e / (1 + e), e = exp(-|eta|).
+    A factor that changes in no region leaves `interaction` as it is: near convergence a sweep mostly computes logits.
     """
     K, N = nu.shape
+    one = nu.dtype.type(1)
     by_region = np.ascontiguousarray(nu.T)
     message = np.zeros((N, K), nu.dtype)
     delta = np.empty(N, nu.dtype)
     partition = np.ones(N, nu.dtype)
     target = np.empty((n_exclusive, N), nu.dtype)
-    one, still = nu.dtype.type(1), nu.dtype.type(STILL * np.finfo(nu.dtype).eps)
     strength = one * coupling
     entropy = 0.0
     change = 0.0
@@ -92,62 +91,141 @@ def sweep_assignments(
                 e0, e1 = graph.start[j], graph.start[j + 1]
                 spatial_message(by_region, graph.region[e0:e1], graph.weight[e0:e1], message[j])
         if n_exclusive > 0:
-            for k in range(n_exclusive):
-                base = centred_field.offset[k]
-                for j in range(a, b):
-                    unary[k, j] += pull[k, j] - base + strength * message[j, k]
-            entropy += _share_regions(unary, a, b, n_exclusive, target)
-            for k in range(n_exclusive):
-                moved = one * 0
-                for j in range(a, b):
-                    delta[j] = target[k, j] - nu[k, j]
-                    moved = max(moved, abs(delta[j]))
-                if moved > still:
-                    change = max(change, moved)
-                    for j in range(a, b):
-                        nu[k, j] += delta[j]
-                        by_region[j, k] = nu[k, j]
-                    _push(B[k], delta, a, b, n_exclusive, pull)
-                    if len(centred_field.pair_coupling):
-                        _raise_offset(centred_field, k, delta, a, b)
-        for k in range(n_exclusive, K):
-            moved = one * 0
-            base = centred_field.offset[k]
+            swept = _update_exclusive(
+                a, b, nu, by_region, unary, interaction, B, centred_field, strength, message, delta, target
+            )
+            entropy += swept.entropy
+            change = max(change, swept.change)
+        swept = _update_independent(
+            a,
+            b,
+            nu,
+            by_region,
+            unary,
+            interaction,
+            B,
+            centred_field,
+            strength,
+            message,
+            delta,
+            partition,
+            n_exclusive,
+            last,
+            entropy,
+        )
+        entropy = swept.entropy
+        change = max(change, swept.change)
+    return Swept(entropy, change)
+
+
+@kernel(inline=True)
+def _update_exclusive(
+    a: int,
+    b: int,
+    nu: Array,
+    by_region: Array,
+    unary: Array,
+    interaction: Array,
+    B: Array,
+    centred_field: CentredField,
+    strength: float,
+    message: Array,
+    delta: Array,
+    target: Array,
+) -> Swept:
+    """Update the exclusive factors together in regions a..b-1: nu_jk = exp(eta_kj) / (1 + sum_{l < E} exp(eta_lj)).
+
+    `strength` is beta.
+    """
+    n_exclusive = len(target)
+    one, still = nu.dtype.type(1), nu.dtype.type(STILL * np.finfo(nu.dtype).eps)
+    change = 0.0
+    for k in range(n_exclusive):
+        base = centred_field.offset[k]
+        for j in range(a, b):
+            unary[k, j] += interaction[k, j] - base + strength * message[j, k]
+    entropy = _apply_softmax(unary, a, b, n_exclusive, target)
+    for k in range(n_exclusive):
+        moved = one * 0
+        for j in range(a, b):
+            delta[j] = target[k, j] - nu[k, j]
+            moved = max(moved, abs(delta[j]))
+        if moved > still:
+            change = max(change, moved)
             for j in range(a, b):
-                eta = unary[k, j] - base + pull[k, j] + strength * message[j, k]
-                unary[k, j] = eta
-                size = abs(eta)
-                share = one * 0
-                if size < CERTAIN:
-                    e = math.exp(-size)
-                    share = e / (one + e)
-                    partition[j] *= one + e
-                    entropy += size * share
-                value = one - share if eta > 0 else share
-                delta[j] = value - nu[k, j]
-                moved = max(moved, abs(delta[j]))
-            if moved > still:
-                change = max(change, moved)
-                for j in range(a, b):
-                    nu[k, j] += delta[j]
-                    by_region[j, k] = nu[k, j]
-                _push(B[k], delta, a, b, k + 1 if last else 0, pull)
-                if len(centred_field.pair_coupling):
-                    _raise_offset(centred_field, k, delta, a, b)
-            if (k + 1) % ENTROPY_FLUSH == 0 or k == K - 1:
-                for j in range(a, b):
-                    entropy += math.log(partition[j])
-                    partition[j] = one
+                nu[k, j] += delta[j]
+                by_region[j, k] = nu[k, j]
+            _add_interaction(B[k], delta, a, b, n_exclusive, interaction)
+            if len(centred_field.pair_coupling):
+                _update_offset(centred_field, k, delta, a, b)
+    return Swept(entropy, change)
+
+
+@kernel(inline=True)
+def _update_independent(
+    a: int,
+    b: int,
+    nu: Array,
+    by_region: Array,
+    unary: Array,
+    interaction: Array,
+    B: Array,
+    centred_field: CentredField,
+    strength: float,
+    message: Array,
+    delta: Array,
+    partition: Array,
+    n_exclusive: int,
+    last: bool,
+    entropy: float,
+) -> Swept:
+    """Update the factors n_exclusive..K_i-1 one after another in regions a..b-1: nu_jk = 1 / (1 + exp(-eta_kj)).
+
+    The entropy of Bern(nu) with eta = logit nu, log(1 + e) + |eta| e / (1 + e) with e = exp(-|eta|), is added to
+    `entropy`. `strength` is beta.
+    """
+    K = len(nu)
+    one, still = nu.dtype.type(1), nu.dtype.type(STILL * np.finfo(nu.dtype).eps)
+    change = 0.0
+    for k in range(n_exclusive, K):
+        moved = one * 0
+        base = centred_field.offset[k]
+        for j in range(a, b):
+            eta = unary[k, j] - base + interaction[k, j] + strength * message[j, k]
+            unary[k, j] = eta
+            size = abs(eta)
+            share = one * 0
+            if size < CERTAIN:
+                e = math.exp(-size)
+                share = e / (one + e)
+                partition[j] *= one + e
+                entropy += size * share
+            value = one - share if eta > 0 else share
+            delta[j] = value - nu[k, j]
+            moved = max(moved, abs(delta[j]))
+        if moved > still:
+            change = max(change, moved)
+            for j in range(a, b):
+                nu[k, j] += delta[j]
+                by_region[j, k] = nu[k, j]
+            _add_interaction(B[k], delta, a, b, k + 1 if last else 0, interaction)
+            if len(centred_field.pair_coupling):
+                _update_offset(centred_field, k, delta, a, b)
+        if (k + 1) % ENTROPY_FLUSH == 0 or k == K - 1:
+            for j in range(a, b):
+                entropy += math.log(partition[j])
+                partition[j] = one
     return Swept(entropy, change)
 
 
 @kernel()
-def _share_regions(eta: Array, a: int, b: int, E: int, target: Array) -> float:
+def _apply_softmax(eta: Array, a: int, b: int, E: int, target: Array) -> float:
     """Fill `target` (E, N) with the nu of exclusive factors for regions a..b-1; return the entropy of their q(z).
 
-    `eta` holds log-odds against no factor on, and is turned into those against everything else:
+    `eta` holds log-odds relative to no factor on, and is replaced by the logits of nu:
     logit nu_k = eta_k - log(1 + sum_{l != k} exp(eta_l)). The entropy is log(1 + sum_l exp(eta_l)) - sum_k nu_k eta_k.
-    Both are computed relative to the largest log-odds, and without it where it would swallow the others.
+    Both are computed relative to the largest log-odds. If the sum of the others is too small for that, it is computed
+    separately.
     """
     entropy = 0.0
     for j in range(a, b):
@@ -174,7 +252,7 @@ def _share_regions(eta: Array, a: int, b: int, E: int, target: Array) -> float:
 
 @kernel()
 def _sum_others(eta: Array, j: int, E: int, largest: int) -> float:
-    """log(1 + sum_{l != largest} exp(eta_lj))."""
+    """Return log(1 + sum_{l != largest} exp(eta_lj))."""
     total = 0.0
     for k in range(E):
         if k != largest:
@@ -183,24 +261,25 @@ def _sum_others(eta: Array, j: int, E: int, largest: int) -> float:
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _push(B_k: Array, delta: Array, a: int, b: int, first: int, pull: Array) -> None:
-    """pull_lj += B_kl delta_j for l >= first; four at a time, so that delta is loaded once for four."""
+def _add_interaction(B_k: Array, delta: Array, a: int, b: int, first: int, interaction: Array) -> None:
+    """interaction_lj += B_kl delta_j for l >= first; four l at a time, so that delta is loaded once for four."""
     K = len(B_k)
     done = first + (K - first) // 4 * 4
     for m in range(first, done, 4):
         p0, p1, p2, p3 = B_k[m], B_k[m + 1], B_k[m + 2], B_k[m + 3]
         for j in range(a, b):
-            pull[m, j] += p0 * delta[j]
-            pull[m + 1, j] += p1 * delta[j]
-            pull[m + 2, j] += p2 * delta[j]
-            pull[m + 3, j] += p3 * delta[j]
+            interaction[m, j] += p0 * delta[j]
+            interaction[m + 1, j] += p1 * delta[j]
+            interaction[m + 2, j] += p2 * delta[j]
+            interaction[m + 3, j] += p3 * delta[j]
     for m in range(done, K):
         for j in range(a, b):
-            pull[m, j] += B_k[m] * delta[j]
+            interaction[m, j] += B_k[m] * delta[j]
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _raise_offset(centred_field: CentredField, k: int, delta: Array, a: int, b: int) -> None:
+def _update_offset(centred_field: CentredField, k: int, delta: Array, a: int, b: int) -> None:
+    """offset_l += (rho M_kl / N_i) sum_j delta_j."""
     gained = delta[a] * 0
     for j in range(a, b):
         gained += delta[j]
@@ -210,7 +289,7 @@ def _raise_offset(centred_field: CentredField, k: int, delta: Array, a: int, b: 
 
 @kernel()
 def assign_entropy(nu: Array, n_exclusive: int) -> float:
-    """Entropy of q(z) for any nu (K_i, N_i), whose first rows exclude each other; 0 log 0 = 0."""
+    """Return the entropy of q(z) for any nu (K_i, N_i); the first rows exclude each other, and 0 log 0 = 0."""
     total = 0.0
     for value in nu[n_exclusive:].flat:
         if 0.0 < value < 1.0:

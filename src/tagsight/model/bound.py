@@ -1,7 +1,7 @@
-r"""The bound that every update raises, as named terms, from a summary and the globals alone.
+r"""The bound that every update increases, as named terms, computed from a summary and the globals.
 
-The log-normaliser of the fields depends on pi and is dropped, as in the paper: what rises is the bound of the
-unnormalised joint. M is part of that joint, so the promise holds while M stays as it is.
+The log-normaliser of the fields depends on pi and is dropped, as in the paper: the bound is that of the unnormalised
+joint. M is part of that joint, so updates increase the bound only while M is fixed.
 """
 
 from typing import NamedTuple
@@ -32,12 +32,12 @@ class Bound(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The bound."""
+        """The sum of all terms."""
         return float(sum(self))
 
 
 def evaluate_bound(summary: Summary, state: Globals, settings: Settings) -> Bound:
-    """The bound at the local posterior that `summary` describes and the globals `state`."""
+    """Return the bound at the globals `state` and the local posterior that `summary` is computed from."""
     mean, var = state.appearance
     D = mean.shape[1]
     noise = state.scales.noise

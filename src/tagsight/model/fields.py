@@ -4,10 +4,11 @@ Spatial, for every factor and every pair of neighbouring regions:  beta w_jm [z_
 Within a region, for every pair of factors:                        rho M_kl z_jk z_jl
 The same, centred on the photo:                        rho M_kl (z_jk - mean_m z_mk) (z_jl - mean_m z_ml)
 
-Factors with rates pi meet in a share pi_k pi_l of the regions by chance. The normaliser of the within-region field
-takes that back; to first order in rho it is log Z_i = N_i rho sum_{k<l} M_kl pi_k pi_l. It depends on pi and is
-dropped, as in the paper: factors that go together then turn each other on in every region. Centred, the field has
-that term, with the photo's own mean for pi: it pays rho N_i M_kl times the covariance of z_k and z_l in the photo.
+Independent factors with rates pi are both on in a share pi_k pi_l of the regions. The normaliser of the within-region
+field corrects for this; to first order in rho it is log Z_i = N_i rho sum_{k<l} M_kl pi_k pi_l. It depends on pi and is
+dropped, as in the paper: positively correlated factors then turn each other on in every region. The centred field has
+that term, with the photo's mean for pi: its log-potential is rho N_i M_kl times the covariance of z_k and z_l in the
+photo.
 
 A message is the derivative of the expected log-potential with respect to nu_jk. The paper passes the
 log-odds eta instead, which is unbounded and is not the mean-field message of its own potential.
@@ -48,58 +49,58 @@ def spatial_agreement(nu: Array, start: Ints, neighbour: Ints, weight: Array) ->
 
 
 def affinity_energy(M: Floats, summary: Summary, centred: bool) -> float:
-    """sum_j sum_{k<l} M_kl nu_jk nu_jl, with nu - mean_m nu_m instead of nu where the field is centred."""
+    """Return sum_j sum_{k<l} M_kl nu_jk nu_jl, with nu - mean_m nu_m instead of nu if the field is centred."""
     pair = summary.pair - summary.photo_pair if centred else summary.pair
     return 0.5 * float(np.sum(M * pair))
 
 
 def correlate(count: Floats, pair: Floats, n_samples: float) -> Floats:
-    """Correlation of z_k and z_l, bounded by 1, zero on the diagonal.
+    """Return the correlation of z_k and z_l, clipped to [-1, 1], with a zero diagonal.
 
     (C_kl / N - p_k p_l) / sqrt(p_k (1 - p_k) p_l (1 - p_l)),  p = n / N.
-    The paper adds eta^T eta at every iteration, which grows without limit and leaves rho without a scale.
+    The paper adds eta^T eta in every iteration, which is unbounded and makes the scale of rho meaningless.
     """
     p = count / n_samples
-    spread = np.sqrt(np.clip(p * (1.0 - p), 0.0, None))
+    std = np.sqrt(np.clip(p * (1.0 - p), 0.0, None))
     covariance = pair / n_samples - np.outer(p, p)
-    product = np.outer(spread, spread)
+    product = np.outer(std, std)
     M = np.divide(covariance, product, out=np.zeros_like(pair), where=product > 1e-12)
     np.fill_diagonal(M, 0.0)
     return np.clip(M, -1.0, 1.0)
 
 
 def correlate_tagged(summary: Summary, settings: Settings) -> Floats:
-    """M: correlation over regions of the tagged factors; 0 for free ones and for two exclusive ones.
+    """Return M: the correlation over regions of the tagged factors; 0 for free factors and between exclusive ones.
 
-    With free factors in M a factor gains by splitting into copies that are always on together: the
-    normaliser that would punish it is dropped from the bound.
+    With free factors in M, splitting a factor into copies that are always on together would increase the bound, because
+    the normaliser that penalises this is dropped.
     """
     factors = settings.factors
     M = correlate(summary.count, summary.pair, summary.n_regions)
     M[factors.tagged :] = 0.0
     M[:, factors.tagged :] = 0.0
-    return _part_exclusive(M, settings)
+    return _clear_exclusive(M, settings)
 
 
-def _part_exclusive(M: Floats, settings: Settings) -> Floats:
-    """M with 0 between factors of which at most one is on in a region; a centred field relies on it."""
+def _clear_exclusive(M: Floats, settings: Settings) -> Floats:
+    """Set M to 0 between exclusive factors, as a centred field requires, and return it."""
     exclusive = plan_sticks(settings).exclusive
     M[np.ix_(exclusive, exclusive)] = 0.0
     return M
 
 
 def start_affinity(tags: Array, settings: Settings) -> Floats:
-    """M before the first sweep: that of the tags, or 0 where a centred field will learn it.
+    """Return M before the first sweep: the correlation of the tags, or 0 if a centred field learns M.
 
-    Tags that share photos need not share regions. A centred field tells regions apart by what M says, from the first
-    sweep on, and does not come back from accidental pairs; M of regions that differ already has fewer of them.
+    Tags of the same photo need not share a region. A centred field with the correlation of the tags would assign
+    accidentally correlated factors to the same regions in the first sweep, and later sweeps would not separate them.
     """
     M = correlate_tags(tags, settings.factors.free)
-    return np.zeros_like(M) if settings.centred and settings.learn_affinity else _part_exclusive(M, settings)
+    return np.zeros_like(M) if settings.centred and settings.learn_affinity else _clear_exclusive(M, settings)
 
 
 def correlate_tags(tags: Array, n_free: int) -> Floats:
-    """Correlation of the photos' tags (I, K_o + K_a); 0 for free factors."""
+    """Return the correlation of the photos' tags (I, K_o + K_a) as M (K, K); 0 for free factors."""
     counts = tags.astype(np.float64)
     K = tags.shape[1] + n_free
     M = np.zeros((K, K))

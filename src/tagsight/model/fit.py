@@ -90,7 +90,7 @@ class FitProgress(NamedTuple):
         return FIRST < self.stage < LAST
 
 
-def ignore_progress(news: Sweep | FitProgress) -> None:
+def ignore_progress(progress: Sweep | FitProgress) -> None:
     """Do nothing: the default callback of `Loop`."""
 
 
@@ -116,7 +116,7 @@ def fit(
     """Sweep until the bound converges; then try proposals for the free factors, and sweep on if one was accepted.
 
     With several batches this is memoised variational inference (Hughes and Sudderth, 2013): the summary of
-    each batch is kept and replaced at its next visit, so the bound is exact and needs no learning rate.
+    each batch is stored and replaced after its next local step, so the bound is exact and needs no learning rate.
     With `progress`, the fit resumes from there; the batches must hold the local posteriors saved with it.
     """
     at = progress or _start_progress(batches, D, settings, affinity)
@@ -166,8 +166,8 @@ def run_sweeps(
             last = b == len(batches) - 1
             if last:
                 total = reduce(merge, summaries)  # free of the rounding errors of `remove`
-            all_visited = last or n_run > 0  # before that, M is not learned: some summaries are of the start
-            state = global_step(total, state, settings if all_visited else settings._replace(learn_affinity=False))
+            all_updated = last or n_run > 0  # before that, M is not learned: some summaries are of the start
+            state = global_step(total, state, settings if all_updated else settings._replace(learn_affinity=False))
         n_run += 1
         sweeps = (*sweeps, Sweep(n_run, evaluate_bound(total, state, settings)))
         loop.on_sweep(sweeps[-1])

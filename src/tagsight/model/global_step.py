@@ -1,4 +1,4 @@
-"""The tiny step: from a summary to the global posterior, each update a maximum of the bound."""
+"""The global step: from a summary to the global posterior; each update maximises the bound."""
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -36,7 +36,7 @@ def global_step(summary: Summary, state: Globals, settings: Settings) -> Globals
 
 
 def prior_strength(settings: Settings, scales: Scales) -> Floats:
-    """(K,) r_k = sigma^2 / sigma_Ak^2: the number of regions that the prior of each appearance counts as."""
+    """Return (K,) r_k = sigma^2 / sigma_Ak^2, the weight of each appearance's prior as a number of regions."""
     objects, attributes, free = settings.factors
     if settings.shrinkage is None:
         return np.full(settings.factors.total, scales.noise / scales.appearance)
@@ -47,12 +47,14 @@ def prior_strength(settings: Settings, scales: Scales) -> Floats:
 def solve_appearance(summary: Summary, scales: Scales, strength: Floats) -> Appearance:
     """(C + diag(r)) phi = S;  Phi_k = sigma^2 / (r_k + n_k), with r the `strength` (K,) of the priors.
 
-    The bound is a concave quadratic in all phi at once. The paper visits the k one after another;
-    the fixed point of that is this solve.
+    The bound is a concave quadratic in all phi jointly. The paper updates one k after another; the fixed point of its
+    updates is this solution.
     """
     factor = cho_factor(summary.pair + np.diag(strength), lower=True)
     return Appearance(
-        mean=np.ascontiguousarray(cho_solve(factor, summary.cross)),  # as it is after a checkpoint, for equal bits
+        mean=np.ascontiguousarray(
+            cho_solve(factor, summary.cross)
+        ),  # the memory order of a loaded checkpoint, for identical results
         var=scales.noise / (strength + summary.count),
     )
 
@@ -60,7 +62,7 @@ def solve_appearance(summary: Summary, scales: Scales, strength: Floats) -> Appe
 def expect_residual(summary: Summary, appearance: Appearance, inverse_shape: Floats = ISOTROPIC) -> float:
     """E sum_j |x_j - sum_k z_jk A_k|^2 = sum |x|^2 - 2 <S, phi> + <C, phi phi^T> + D sum_k n_k Phi_k.
 
-    Lengths and products are those of Omega^-1 where `inverse_shape` is given.
+    Norms and inner products are weighted by Omega^-1, the `inverse_shape`, if it is given.
     """
     mean, var = appearance
     weighted = weight_by_shape(mean, inverse_shape)
@@ -76,7 +78,7 @@ def _sum_squares(summary: Summary, inverse_shape: Floats) -> float:
 
 
 def mean_square(summary: Summary) -> float:
-    """The mean of x_jd^2 over regions and dimensions."""
+    """Return the mean of x_jd^2 over regions and dimensions."""
     return _sum_squares(summary, ISOTROPIC) / (summary.n_regions * summary.cross.shape[1])
 
 
@@ -115,5 +117,5 @@ def fit_sparsity(summary: Summary) -> Sparsity:
 
 
 def fix_sparsity(alpha: Floats) -> Sparsity:
-    """Sparsity known beforehand, one alpha a sequence."""
+    """Return the record of fixed alpha (S,), one per sequence."""
     return Sparsity(np.asarray(alpha, float), np.log(alpha), 0.0)

@@ -21,7 +21,7 @@ class Layout(NamedTuple):
     neighbour: Ints  # (2E,) slot within the photo
     weight: Floats  # (2E,)
     factor_start: Ints  # (I + 1,)
-    factor: Ints  # allowed columns of each photo, in the order a sweep visits them
+    factor: Ints  # allowed columns of each photo, in the order of a sweep
     assign_start: Ints  # (I + 1,) start of each photo's (K_i, N_i) block of nu
 
     @property
@@ -63,9 +63,9 @@ def lay_out(groups: Ints, allowed: Array, edges: Edges, plan: StickPlan) -> Layo
     pick = np.repeat(start[:-1][rows] - neighbour_start[:-1], degree) + np.arange(len(neighbour))
     within = slot[neighbour[pick]] - np.repeat(slot_start[groups[rows]], degree)
 
-    visits = allowed[:, plan.order].astype(bool)
-    photo, position = np.nonzero(visits)
-    n_allowed = visits.sum(axis=1)
+    ordered = allowed[:, plan.order].astype(bool)
+    photo, position = np.nonzero(ordered)
+    n_allowed = ordered.sum(axis=1)
     return Layout(
         rows=rows,
         slot_start=slot_start,

@@ -1,14 +1,15 @@
-"""The heavy step: given the globals, update nu and tau of every photo of a shard and summarise."""
+"""The local step: given the globals, update nu and tau of every photo of a shard and summarise them."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from tagsight.model.layout import Layout, Shard, sum_squares
 from tagsight.model.noise import weight_by_shape
+from tagsight.model.photo_step import Potentials, SweepOptions, update_photos
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Local, Summary, accumulate, empty_summary
-from tagsight.model.visit import Potentials, Visit, visit_photos
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats
 
@@ -22,46 +23,46 @@ def local_step(
     local: Local,
     state: Globals,
     settings: Settings,
-    visit: Visit,
+    options: SweepOptions,
     run: Map = map,
     log_odds: Array | None = None,
     onto: Summary | None = None,
 ) -> tuple[Local, Summary]:
-    """Update the posterior of the shard's photos; `local` itself is left as it was.
+    """Return the updated posterior of the shard's photos and their summary; `local` is not changed.
 
-    `run` maps a function over blocks of photos and yields the results in order. `log_odds`, laid out like
-    `local.assign`, is filled with the logits of nu, which say more than a nu of 1. The summary is added to `onto`,
-    in its arrays, block after block: where the blocks of photos are the same, shards cannot change the sum.
+    `run` maps a function over blocks of photos and yields the results in order. `log_odds`, with the layout of
+    `local.assign`, is filled with the logits of nu, which distinguish values of nu that round to 1. The summary is
+    added to the arrays of `onto` block by block, so that the sum does not depend on the division of blocks into shards.
     """
     X, layout, square = shard
     plan = plan_sticks(settings)
     K, D = state.appearance.mean.shape
     new = Local(local.assign.copy(), local.sticks.copy(), local.order.copy())
-    potentials = _express(state, settings, X.dtype)
+    potentials = _compute_potentials(state, settings, X.dtype)
     odds = np.empty(0, X.dtype) if log_odds is None else log_odds
 
-    def visit_block(photos: range) -> Summary:
-        total = empty_summary(K, D if visit.summarise else 0, plan.n_sequences)
-        scalars = visit_photos(photos.start, photos.stop, X, layout, new, potentials, plan, visit, total, odds)
+    def update_block(photos: range) -> Summary:
+        total = empty_summary(K, D if options.summarise else 0, plan.n_sequences)
+        scalars = update_photos(photos.start, photos.stop, X, layout, new, potentials, plan, options, total, odds)
         n_regions = float(layout.slot_start[photos.stop] - layout.slot_start[photos.start])
         return total._replace(n_regions=n_regions, **scalars._asdict())
 
-    total = onto or empty_summary(K, D if visit.summarise else 0, plan.n_sequences)
+    total = onto or empty_summary(K, D if options.summarise else 0, plan.n_sequences)
     total = total._replace(square=total.square + square)
-    for part in run(visit_block, photo_blocks(layout)):
+    for part in run(update_block, photo_blocks(layout)):
         total = accumulate(total, part)
     return new, total
 
 
 def photo_blocks(layout: Layout) -> list[range]:
-    """Photos in runs of BLOCK."""
+    """Return the ranges of up to BLOCK photos that the photos are divided into."""
     I = layout.n_photos  # noqa: E741
     return [range(i, min(i + BLOCK, I)) for i in range(0, I, BLOCK)]
 
 
 @one_blas_thread()
 def add_squares(X: Array, layout: Layout, onto: float | Floats = 0.0, *, noise: str = "isotropic") -> float | Floats:
-    """sum |x_j|^2 of the photos, or sum x_j x_j^T (D, D) for a full noise, added to `onto` block after block."""
+    """Return `onto` plus sum |x_j|^2 of the photos, or sum x_j x_j^T (D, D) for a full noise, added block by block."""
     for photos in photo_blocks(layout):
         rows = layout.rows[layout.slot_start[photos.start] : layout.slot_start[photos.stop]]
         if noise == "full":
@@ -72,7 +73,8 @@ def add_squares(X: Array, layout: Layout, onto: float | Floats = 0.0, *, noise: 
     return onto
 
 
-def _express(state: Globals, settings: Settings, dtype: np.dtype) -> Potentials:
+def _compute_potentials(state: Globals, settings: Settings, dtype: np.dtype[Any]) -> Potentials:
+    """Return bias_k = -(D Phi_k + G_kk) / 2 sigma^2, B = rho M - G / sigma^2 and R = rho M, G = phi Omega^-1 phi^T."""
     mean, var = state.appearance
     precision = 1.0 / state.scales.noise
     weighted = weight_by_shape(mean, state.inverse_shape)

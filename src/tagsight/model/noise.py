@@ -1,14 +1,14 @@
 r"""A full noise covariance Sigma = sigma^2 Omega, with tr Omega = D.
 
-Appearances have the same shape, A_k ~ N(0, sigma_A^2 Omega) and q(A_k) = N(phi_k, Phi_k Omega). So Omega drops out of
-the solve for phi, and in coordinates in which Sigma is the identity this is the isotropic model. The prior is
+Appearances share Omega, A_k ~ N(0, sigma_A^2 Omega) and q(A_k) = N(phi_k, Phi_k Omega). So Omega cancels in the
+equation for phi, and in coordinates in which Sigma is the identity this is the isotropic model. The prior is
 
     Sigma ~ IW(nu, nu s I),    nu = STRENGTH D,
 
-which draws Sigma towards an isotropic covariance as strongly as nu regions of such noise would. The scale s is a point
-estimate: the density is highest at s = D / tr Sigma^-1, the harmonic mean of the eigenvalues. It stays above FLOOR
-times the mean square of the features, lest directions without any variance draw it to 0. As a mode, the estimate of
-Sigma is too low by a factor of about N / (N + D + 1).
+which shrinks Sigma towards an isotropic covariance with the weight of nu regions of isotropic noise. The scale s is a
+point estimate: the density is highest at s = D / tr Sigma^-1, the harmonic mean of the eigenvalues. It is at least
+FLOOR times the mean square of the features, because directions without variance would otherwise shrink it to 0. The
+estimate of Sigma is a mode, and too low by a factor of about N / (N + D + 1).
 """
 
 from typing import NamedTuple
@@ -26,7 +26,7 @@ SMALLEST = 1e-10  # of s, where all features are 0
 
 
 class FullNoise(NamedTuple):
-    """What an update of Sigma changes."""
+    """Result of an update of Sigma."""
 
     appearance: Appearance
     noise: float  # sigma^2
@@ -34,59 +34,59 @@ class FullNoise(NamedTuple):
 
 
 def weight_by_shape(rows: Floats, inverse_shape: Floats) -> Floats:
-    """(n, D) rows times the inverse of Omega; the rows themselves where Omega = I."""
+    """Return rows (n, D) times the inverse of Omega; the rows themselves if Omega = I."""
     return rows @ inverse_shape if inverse_shape.size else rows
 
 
 def fit_full_noise(
     summary: Summary, appearance: Appearance, noise: float, strength: Floats, inverse_shape: Floats
 ) -> FullNoise:
-    r"""Update Sigma, `appearance` being solved with the old `noise` sigma^2 and `inverse_shape`.
+    r"""Update Sigma, given the `appearance` that was solved with the old `noise` sigma^2 and `inverse_shape`.
 
-    With r_k = sigma^2 / sigma_Ak^2, the `strength`, and f_k = Phi_k / sigma^2, which stay as they are while Sigma
-    moves, the bound has
+    With r_k = sigma^2 / sigma_Ak^2, the `strength`, and f_k = Phi_k / sigma^2, which are held fixed, the
+    terms of the bound in Sigma are
 
         -(N + nu + D + 1) / 2 log |Sigma| - 1/2 tr Sigma^-1 (R + sum_k r_k phi_k^T phi_k + nu s I),
         R = sum_j x_j x_j^T - phi^T S - S^T phi + phi^T C phi,
 
     since log |Sigma| of p(A) and of the entropy of q(A) cancel. The maximum is the matrix in brackets divided by
-    N + nu + D + 1, with s from the Sigma before.
+    N + nu + D + 1, with s computed from the old Sigma.
     """
     mean, var = appearance
     D = mean.shape[1]
-    widths = var / noise
+    relative_var = var / noise
     prior_regions = STRENGTH * D
     R = sum_residuals(summary, mean) + (mean.T * strength) @ mean
     R += prior_regions * prior_scale(summary, noise, inverse_shape) * np.eye(D)
     covariance = (R + R.T) / (2.0 * (summary.n_regions + prior_regions + D + 1.0))
     noise = float(np.trace(covariance)) / D
-    return FullNoise(Appearance(mean, noise * widths), noise, _invert(covariance / noise))
+    return FullNoise(Appearance(mean, noise * relative_var), noise, _invert(covariance / noise))
 
 
 def sum_residuals(summary: Summary, mean: Floats) -> Floats:
-    """(D, D) R: the scatter that the means leave, sum_j E[(x_j - z_j phi)^T (x_j - z_j phi)]."""
+    """Return R (D, D), the scatter of the residuals: sum_j E[(x_j - z_j phi)^T (x_j - z_j phi)]."""
     cross = summary.cross.T @ mean
     return summary.square - cross - cross.T + mean.T @ summary.pair @ mean
 
 
 def log_determinant(inverse_shape: Floats) -> float:
-    """log |Omega|."""
+    """Return log |Omega|."""
     return -float(np.linalg.slogdet(inverse_shape)[1]) if inverse_shape.size else 0.0
 
 
 def log_noise_prior(summary: Summary, noise: float, inverse_shape: Floats) -> float:
-    """log p(Sigma) at the best s."""
+    """Return log p(Sigma) at the optimal s."""
     D = summary.cross.shape[1]
     strength = STRENGTH * D
     scale = prior_scale(summary, noise, inverse_shape)
     constant = 0.5 * strength * D * np.log(0.5 * strength * scale) - float(multigammaln(0.5 * strength, D))
     log_covariance = D * np.log(noise) + log_determinant(inverse_shape)
-    spread = 0.5 * strength * scale * _sum_inverses(noise, inverse_shape, D)
-    return float(constant - 0.5 * (strength + D + 1.0) * log_covariance - spread)
+    trace = 0.5 * strength * scale * _sum_inverses(noise, inverse_shape, D)
+    return float(constant - 0.5 * (strength + D + 1.0) * log_covariance - trace)
 
 
 def prior_scale(summary: Summary, noise: float, inverse_shape: Floats) -> float:
-    """s = D / tr Sigma^-1, or FLOOR times the mean square of the features if that is more."""
+    """Return s = D / tr Sigma^-1, or FLOOR times the mean square of the features if that is larger."""
     D = summary.cross.shape[1]
     square = float(np.trace(np.atleast_2d(summary.square))) / (summary.n_regions * D)
     return max(D / _sum_inverses(noise, inverse_shape, D), FLOOR * square, SMALLEST)

@@ -1,4 +1,4 @@
-"""Scalar special functions that compiled kernels call; the only home of such helpers."""
+"""Scalar special functions for compiled kernels."""
 
 import math
 
@@ -7,7 +7,7 @@ from tagsight.runtime.kernels import kernel
 
 @kernel()
 def digamma(x: float) -> float:
-    """psi(x) for x > 0: recurrence to 8, two steps at a time, then the asymptotic series (error < 1e-12)."""
+    """Return psi(x) for x > 0: recurrence up to 8, two steps at a time, then the asymptotic series (error < 1e-12)."""
     value = 0.0
     while x < 8.0:
         value += (2.0 * x + 1.0) / (x * (x + 1.0))
@@ -19,13 +19,13 @@ def digamma(x: float) -> float:
 
 @kernel()
 def log_beta(a: float, b: float) -> float:
-    """log B(a, b)."""
+    """Return log B(a, b)."""
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
 @kernel()
 def log_add(a: float, b: float) -> float:
-    """log(exp(a) + exp(b)), safe when either is -inf."""
+    """Return log(exp(a) + exp(b)); either may be -inf."""
     if a < b:
         a, b = b, a
     if b == -math.inf:

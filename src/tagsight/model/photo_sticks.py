@@ -1,9 +1,9 @@
-"""One photo's stick sequences: which factors they hold, in which order, and what they say of nu.
+"""The stick sequences of one photo: their factors, their order, and the prior of nu that follows from them.
 
-Weights of the IBP in stick-breaking form decrease along the sequence, and which factor takes which place is
-exchangeable a priori. The paper ties places to columns, so that a tag late in the vocabulary can never
-outweigh an earlier one. With `ranked` sticks each photo keeps its own order: sorting by count is proposed at
-every update and kept if it raises the bound.
+The weights of the IBP in stick-breaking form decrease along the sequence, and every order of the factors is equally
+probable a priori. The paper fixes the order of the columns, so that a tag late in the vocabulary can never have a
+larger weight than an earlier one. With `ranked` sticks each photo has its own order: every update proposes the order by
+count and accepts it if it increases the bound.
 """
 
 import math
@@ -18,7 +18,7 @@ from tagsight.types import Floats, Ints
 
 
 class StickTerms(NamedTuple):
-    """A photo's share of the bound's stick terms."""
+    """The stick terms of one photo in the bound."""
 
     entropy: float
     log_prior: float
@@ -26,19 +26,19 @@ class StickTerms(NamedTuple):
 
 @kernel()
 def sequence_places(order: Ints, where: Ints, plan: StickPlan, s: int) -> Ints:
-    """Places in `order` (K,) of the factors of sequence `s` that the photo's sticks hold."""
+    """Return the places in `order` (K,) of the factors in the photo's sequence `s`."""
     places = np.empty(len(order), np.int64)
-    T = 0
+    n_held = 0
     for p in range(len(order)):
         if plan.sequence[order[p]] == s and (plan.spans_all or where[order[p]] >= 0):
-            places[T] = p
-            T += 1
-    return places[:T]
+            places[n_held] = p
+            n_held += 1
+    return places[:n_held]
 
 
 @kernel()
 def evidence(columns: Ints, where: Ints, present: Floats, n_regions: int) -> tuple[Floats, Floats]:
-    """count and absent of the given columns; both 0 for a factor the tags forbid."""
+    """Return count and absent of the given columns; both are 0 for forbidden factors."""
     count = np.zeros(len(columns))
     absent = np.zeros(len(columns))
     for t in range(len(columns)):
@@ -118,7 +118,7 @@ def add_stick_terms(
 
 
 def expect_weights(order: Ints, sticks: Floats, allowed: Ints, plan: StickPlan) -> Floats:
-    """E[pi] (I, K) of every photo: products of E[v] along each sequence; 0 where forbidden.
+    """Return E[pi] (I, K) of every photo: products of E[v] along each sequence; 0 for forbidden factors.
 
     `order` (I, K), `sticks` (I, K, 2), `allowed` (I, K).
     """

@@ -1,4 +1,4 @@
-"""Regions drawn from the model itself, with the truth kept aside: what a correct learner must recover."""
+"""Synthetic regions drawn from the model, with the true assignments and appearances that a fit should recover."""
 
 from typing import NamedTuple
 
@@ -32,8 +32,8 @@ def draw_planted(
 ) -> Planted:
     """Draw photos of `n_regions` regions in a chain of neighbours from factors `appearance` (K, D).
 
-    The last `n_free` factors need no tag. Of the others each photo has about `tags_per_photo`. Sticks run over
-    the photo's factors in a random order, v ~ Beta(sparsity, 1); a tag is given if its factor came up in a region.
+    The last `n_free` factors need no tag. Of the others each photo allows about `tags_per_photo`. Sticks follow a
+    random order of the photo's factors, v ~ Beta(sparsity, 1); a photo has a tag if its factor is on in a region.
     With `n_objects`, at most one of the first `n_objects` factors and the free ones is on in a region.
     """
     rng = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ def draw_planted(
 
 
 def _draw_one(weight: Floats, rng: np.random.Generator) -> Array:
-    """(N, K) rows with one True at most: independent Bernoulli draws, given that no two came up."""
+    """Return rows (N, K) with at most one True: independent Bernoulli draws, given that at most one is True."""
     odds = weight / (1.0 - weight)
     upper = np.cumsum(odds / (1.0 + odds.sum(axis=1, keepdims=True)), axis=1)
     place = rng.random((len(weight), 1))
@@ -66,5 +66,5 @@ def _draw_one(weight: Floats, rng: np.random.Generator) -> Array:
 
 
 def draw_appearance(K: int, D: int, *, scale: float = 1.0, seed: int) -> Floats:
-    """A_k ~ N(0, scale^2 I)."""
+    """Return A_k ~ N(0, scale^2 I), (K, D)."""
     return scale * np.random.default_rng(seed).standard_normal((K, D))

@@ -10,7 +10,7 @@ from tagsight.types import Array, Ints
 STICKS = ("per-kind", "single")
 STICK_ORDERS = ("ranked", "free-first", "tagged-first")
 STICK_SPANS = ("allowed", "all")
-WEAKEST, STRONGEST = 1e-6, 1e9  # shrinkage, in regions
+MIN_SHRINKAGE, MAX_SHRINKAGE = 1e-6, 1e9  # in regions
 NOISES = ("isotropic", "full")
 MAX_FREE = 1000  # free factors; the model stores matrices with a row and a column per factor
 
@@ -64,16 +64,21 @@ def check_settings(settings: Settings) -> None:
     """Raise InputError for invalid or contradictory settings."""
     if settings.noise not in NOISES:
         raise InputError(f"noise must be one of {', '.join(NOISES)}, got {settings.noise!r}")
-    if not isinstance(settings.exclusive, bool | np.bool_):
-        raise InputError(f"exclusive must be True or False, got {settings.exclusive!r}")
+    _check_flag(settings.exclusive, "exclusive")
     check_shrinkage(settings.shrinkage, settings.attribute_shrinkage)
+
+
+def _check_flag(value: object, name: str) -> None:
+    """Raise InputError unless the value is a bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, got {value!r}")
 
 
 def check_shrinkage(shrinkage: float | None, attribute_shrinkage: float | None) -> None:
     """Raise InputError for an invalid strength of the appearances' priors."""
     for name, value in (("shrinkage", shrinkage), ("attribute_shrinkage", attribute_shrinkage)):
-        if value is not None and not WEAKEST <= value <= STRONGEST:
-            raise InputError(f"{name} must lie between {WEAKEST:g} and {STRONGEST:g}, got {value!r}")
+        if value is not None and not MIN_SHRINKAGE <= value <= MAX_SHRINKAGE:
+            raise InputError(f"{name} must lie between {MIN_SHRINKAGE:g} and {MAX_SHRINKAGE:g}, got {value!r}")
     if attribute_shrinkage is not None and shrinkage is None:
         raise InputError("attribute_shrinkage is given without shrinkage: set shrinkage too, or leave both out")
 
@@ -100,8 +105,8 @@ def plan_sticks(settings: Settings) -> StickPlan:
     columns = np.arange(settings.factors.total)
     kinds = (0, 1, 2) if settings.stick_order == "tagged-first" else (2, 0, 1)
     if settings.exclusive:
-        kinds = tuple(sorted(kinds, key=lambda which: which == 1))  # attributes last
-    order = np.concatenate([columns[kind == which] for which in kinds])
+        kinds = tuple(sorted(kinds, key=lambda kind: kind == 1))  # attributes last
+    order = np.concatenate([columns[kind == one] for one in kinds])
     sequence = kind if settings.sticks == "per-kind" else np.zeros_like(kind)
     return StickPlan(
         sequence=sequence,

@@ -15,11 +15,11 @@ from threadpoolctl import threadpool_limits
 from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step, mean_square
 from tagsight.model.layout import Layout, Shard
 from tagsight.model.local_step import photo_blocks
+from tagsight.model.photo_step import count_exclusive, locate, sum_rows
 from tagsight.model.photo_sticks import update_photo_sticks
 from tagsight.model.sampling import Sample, draw_rows, hash_rows, merge_samples, uniform
 from tagsight.model.settings import Factors, Settings, StickPlan, plan_sticks
 from tagsight.model.state import Appearance, Globals, Local, Scales, Summary
-from tagsight.model.visit import count_exclusive, locate, sum_rows
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats
@@ -97,8 +97,8 @@ def _regress_tags(shards: Sequence[Shard], factors: Factors) -> tuple[Floats, Fl
     if ridge <= 0.0:  # one photo, or all the same
         return None
     weights = np.linalg.solve(scatter + ridge * np.eye(D), cross - np.outer(mu, tagged))
-    spread = np.sqrt(np.maximum(np.einsum("dk,de,ek->k", weights, scatter, weights) / n_photos, 0.0))
-    weights = np.divide(weights, spread, out=np.zeros_like(weights), where=spread > 0)
+    std = np.sqrt(np.maximum(np.einsum("dk,de,ek->k", weights, scatter, weights) / n_photos, 0.0))
+    weights = np.divide(weights, std, out=np.zeros_like(weights), where=std > 0)
     return weights, mu @ weights
 
 
@@ -135,9 +135,9 @@ def start_kmeans(shards: Sequence[Shard], factors: Factors, seed: int) -> Fill:
 
 
 def find_centres(rows: Array, n_clusters: int, **options: Any) -> Floats:
-    """Return k-means centres (n_clusters, D) of `rows` (n, D), from one start of scikit-learn's KMeans with `options`.
+    """Return k-means centres (n_clusters, D) of `rows` (n, D), from scikit-learn's KMeans with `options`.
 
-    Its threads add sums in the order in which they finish; one thread makes the result reproducible.
+    KMeans is initialised once. Its threads add sums in the order in which they finish, so one thread is used.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning

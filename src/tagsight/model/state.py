@@ -1,8 +1,7 @@
-"""The records that sweeps carry on: the global posterior, a shard's local posterior, its summary."""
+"""Records of the posterior: the globals, the local posterior of a shard, and its summary."""
 
 from collections.abc import Sequence
-from operator import iadd
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,14 +16,14 @@ class Appearance(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """Variances of noise and appearance, fitted as points: covariances are these numbers times Omega."""
+    """Point estimates of the variances of noise and appearance; the covariances are these times Omega."""
 
     noise: float  # sigma^2
     appearance: float  # sigma_A^2
 
 
 class Sparsity(NamedTuple):
-    """q(alpha_s) = Gamma; what the other updates and the bound need of it."""
+    """Expectations under q(alpha_s) = Gamma that the other updates and the bound use."""
 
     mean: Floats  # (S,) E[alpha]
     log_mean: Floats  # (S,) E[log alpha]
@@ -41,27 +40,27 @@ class Globals(NamedTuple):
     scales: Scales
     sparsity: Sparsity
     affinity: Floats  # (K, K) M, zero diagonal
-    inverse_shape: Floats = ISOTROPIC  # (D, D) inverse of Omega; ISOTROPIC where Omega = I
+    inverse_shape: Floats = ISOTROPIC  # (D, D) inverse of Omega; ISOTROPIC if Omega = I
 
 
 class Local(NamedTuple):
-    """The posterior of one shard's photos, laid out by `layout.Layout`."""
+    """The local posterior of one shard's photos, in the layout of `layout.Layout`."""
 
     assign: Array  # flat; photo i holds its (K_i, N_i) nu at assign_start[i]
-    sticks: Floats  # (I, K, 2) tau, by column; 1 where a photo has no such stick
+    sticks: Floats  # (I, K, 2) tau, by column; 1 for factors without a stick in the photo
     order: Ints  # (I, K) columns in each photo's stick order
 
 
 def join_locals(parts: Sequence[Local]) -> Local:
-    """The posterior of all photos, from those of runs of photos in their order."""
+    """Return the posterior of all photos, from those of consecutive ranges of photos."""
     return parts[0] if len(parts) == 1 else Local._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 class Summary(NamedTuple):
-    """What a local step says to the global step and the bound. Summaries of disjoint photos add."""
+    """The statistics of photos that the global step and the bound use. Summaries of disjoint photos add up."""
 
     n_regions: float
-    square: float | Floats  # sum |x_j|^2, or sum x_j x_j^T (D, D) where the noise covariance is full
+    square: float | Floats  # sum |x_j|^2, or sum x_j x_j^T (D, D) if the noise covariance is full
     count: Floats  # pyright: ignore[reportIncompatibleMethodOverride]  # (K,) n_k = sum_j nu_jk
     pair: Floats  # (K, K) C: sum_j nu_jk nu_jl off the diagonal, n_k on it
     photo_pair: Floats  # (K, K) sum_i n_ik n_il / N_i
@@ -75,22 +74,28 @@ class Summary(NamedTuple):
 
 
 def merge(a: Summary, b: Summary) -> Summary:
-    """Summary of the photos of both."""
+    """Return the summary of the photos of both."""
     return Summary._make(x + y for x, y in zip(a, b, strict=True))
 
 
 def remove(a: Summary, b: Summary) -> Summary:
-    """Summary of the photos of `a` without those of `b`."""
+    """Return the summary of the photos of `a` without those of `b`."""
     return Summary._make(x - y for x, y in zip(a, b, strict=True))
 
 
 def accumulate(total: Summary, part: Summary) -> Summary:
-    """As `merge`, but in the arrays of `total`."""
-    return Summary._make(iadd(whole, piece) for whole, piece in zip(total, part, strict=True))
+    """Return `merge(total, part)`, computed in the arrays of `total`."""
+    return Summary._make(_add_in_place(whole, piece) for whole, piece in zip(total, part, strict=True))
+
+
+def _add_in_place(total: Any, part: Any) -> Any:
+    """Return `total += part`, which changes an array and replaces a number."""
+    total += part
+    return total
 
 
 def empty_summary(K: int, D: int, S: int) -> Summary:
-    """Summary of no photo."""
+    """Return the summary of no photos."""
     zeros = np.zeros
     pairs = zeros((K, K)), zeros((K, K))
     return Summary(0.0, 0.0, zeros(K), *pairs, zeros((K, D)), zeros(S), zeros(S), 0.0, 0.0, 0.0, 0.0)

@@ -4,7 +4,7 @@ A photo's sequence of T factors has sticks v_t ~ Beta(alpha, 1) and weights pi_m
 q(v_t) = Beta(tau_t1, tau_t2). Every function takes one sequence, its factors in stick order:
 
     count (T,)    n_m = sum_j nu_jm
-    absent (T,)   L_m N_i - n_m: a factor that the tags forbid carries no evidence about the sticks
+    absent (T,)   L_m N_i - n_m: 0 for forbidden factors, which carry no evidence about the sticks
     tau (T, 2)
 
 The paper prints psi(tau_1) - psi(tau_2) for E[log v]; the expectation is psi(tau_1) - psi(tau_1 + tau_2).
@@ -18,7 +18,7 @@ from tagsight.model.numerics import digamma, log_add, log_beta
 from tagsight.runtime.kernels import kernel
 from tagsight.types import Floats
 
-UPDATES = 3  # of tau for one of nu: they are cheap, and weights that lag behind slow everything down
+UPDATES = 3  # of tau after each sweep over nu; they are cheap, and outdated weights slow down convergence
 
 
 @kernel()
@@ -43,7 +43,7 @@ def expect_logs(tau: Floats, log_on: Floats, log_off: Floats, log_break: Floats)
 
 @kernel()
 def update_tau(count: Floats, absent: Floats, alpha: float, log_off: Floats, log_break: Floats, tau: Floats) -> None:
-    """Maximise the bound over q(v) with every q_m(y) at the optimum that the old logs give.
+    """Maximise the bound over q(v) with every q_m(y) at its optimum given the old logs.
 
     tau_t1 = alpha + sum_{m>=t} n_m + sum_{m>t} absent_m sum_{t<y<=m} q_m(y)
     tau_t2 = 1 + sum_{m>=t} absent_m q_m(t)
@@ -66,7 +66,7 @@ def update_tau(count: Floats, absent: Floats, alpha: float, log_off: Floats, log
 
 @kernel()
 def stick_entropy(tau: Floats) -> float:
-    """Entropy of q(v), summed over the sticks."""
+    """Return the entropy of q(v), summed over the sticks."""
     total = 0.0
     for t in range(len(tau)):
         a, b = tau[t, 0], tau[t, 1]
@@ -76,7 +76,7 @@ def stick_entropy(tau: Floats) -> float:
 
 @kernel()
 def refine_tau(count: Floats, absent: Floats, alpha: float, tau: Floats) -> None:
-    """Run UPDATES of tau in place."""
+    """Update tau UPDATES times in place."""
     T = len(count)
     log_on, log_off, log_break = np.empty(T), np.empty(T), np.empty(T)
     for _ in range(UPDATES):
@@ -86,7 +86,7 @@ def refine_tau(count: Floats, absent: Floats, alpha: float, tau: Floats) -> None
 
 @kernel()
 def stick_bound(count: Floats, absent: Floats, alpha: float, tau: Floats) -> float:
-    """The part of the bound that depends on the sticks."""
+    """Return the terms of the bound that depend on the sticks."""
     T = len(count)
     log_on, log_off, log_break = np.empty(T), np.empty(T), np.empty(T)
     log_v = expect_logs(tau, log_on, log_off, log_break)

@@ -1,4 +1,4 @@
-"""Checks at the model's boundary: every message names the argument and the first offending index."""
+"""Validation of arguments; every error message names the argument and the first invalid index."""
 
 import numpy as np
 
@@ -11,25 +11,25 @@ CHUNK = 4096  # rows; keeps the check's memory small beside memory-mapped featur
 
 
 def check_choice(value: str, name: str, choices: tuple[str, ...]) -> None:
-    """One of the listed names."""
+    """Raise InputError unless the value is one of the choices."""
     if value not in choices:
         raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def check_least(value: float, name: str, least: float) -> None:
-    """A number that is not below `least`."""
+    """Raise InputError unless the value is at least `least`."""
     if not value >= least:
         raise InputError(f"{name} must be {least} or more, got {value!r}")
 
 
 def check_between(value: float, name: str, least: float, most: float) -> None:
-    """A number in a range."""
+    """Raise InputError unless the value lies between `least` and `most`."""
     if not least <= value <= most:
         raise InputError(f"{name} must lie between {least} and {most}, got {value!r}")
 
 
 def check_features(X: Array) -> Array:
-    """X as a plain, contiguous array without NaN or infinity; a memory map stays one."""
+    """Return X as a contiguous array; raise InputError for NaN or infinity. A memory map stays one."""
     rows = np.ascontiguousarray(X)
     for first in range(0, len(rows), CHUNK):
         finite = np.isfinite(rows[first : first + CHUNK])
@@ -40,7 +40,7 @@ def check_features(X: Array) -> Array:
 
 
 def check_tags(tags: Array, name: str, widths: tuple[int, ...]) -> Array:
-    """0/1 rows, one a photo, with one of the given widths; as uint8."""
+    """Return 0/1 rows, one per photo, as uint8; raise InputError for other values or widths."""
     tags = np.asarray(tags)
     if tags.ndim != 2 or tags.shape[1] not in widths:
         wanted = " or ".join(str(width) for width in widths)
@@ -53,10 +53,10 @@ def check_tags(tags: Array, name: str, widths: tuple[int, ...]) -> Array:
 
 
 def check_groups(groups: Array, n_regions: int, n_photos: int | None) -> Ints:
-    """The photo of each region, below `n_photos` where that is known."""
+    """Return the photo of each region as integers; raise InputError unless below `n_photos`, if that is given."""
     groups = np.asarray(groups)
     if groups.shape != (n_regions,):
-        raise InputError(f"groups must have shape ({n_regions},), one photo a region, got {groups.shape}")
+        raise InputError(f"groups must have shape ({n_regions},), one photo per region, got {groups.shape}")
     whole = _check_whole(groups, "groups")
     wrong = np.flatnonzero((whole < 0) | (whole >= (np.inf if n_photos is None else n_photos)))
     if len(wrong):
@@ -66,7 +66,7 @@ def check_groups(groups: Array, n_regions: int, n_photos: int | None) -> Ints:
 
 
 def check_edges(edges: Array | None, weights: Array | None, groups: Ints) -> Edges:
-    """Neighbouring pairs within photos, each once in either order; a repeat keeps its first weight."""
+    """Return neighbouring pairs within photos, each once; a repeated pair keeps its first weight."""
     if edges is None:
         if weights is not None:
             raise InputError("edge_weights given without edges")
@@ -84,7 +84,7 @@ def check_edges(edges: Array | None, weights: Array | None, groups: Ints) -> Edg
     _refuse(pairs, groups[pairs[:, 0]] != groups[pairs[:, 1]], "joins regions of different photos")
     weight = np.ones(len(pairs)) if weights is None else np.asarray(weights, float)
     if weight.shape != (len(pairs),):
-        raise InputError(f"edge_weights must have shape ({len(pairs)},), one an edge, got {weight.shape}")
+        raise InputError(f"edge_weights must have shape ({len(pairs)},), one per edge, got {weight.shape}")
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(wrong):
         raise InputError(f"edge_weights must be finite and not negative, got {weight[wrong[0]]} at index {wrong[0]}")

@@ -24,12 +24,12 @@ from tagsight.features.photo_features import MAX_REGIONS
 from tagsight.model.object_attributes import RAREST, SUREST
 from tagsight.model.settings import (
     MAX_FREE,
+    MAX_SHRINKAGE,
+    MIN_SHRINKAGE,
     NOISES,
     STICK_ORDERS,
     STICK_SPANS,
     STICKS,
-    STRONGEST,
-    WEAKEST,
     plan_sticks,
 )
 from tagsight.predict.trained_model import TrainedModel
@@ -148,8 +148,8 @@ NUMBERS: dict[str, tuple[float, float]] = {
             "affinity": (0, LARGEST),
             "sparsity": (POSITIVE, LARGEST),
             "passes": (1, 1000),
-            "shrinkage": (WEAKEST, STRONGEST),
-            "attribute_shrinkage": (WEAKEST, STRONGEST),
+            "shrinkage": (MIN_SHRINKAGE, MAX_SHRINKAGE),
+            "attribute_shrinkage": (MIN_SHRINKAGE, MAX_SHRINKAGE),
         },
     ),
     **_under(

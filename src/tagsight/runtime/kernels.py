@@ -86,11 +86,14 @@ class SourceCache(FunctionCache):
         return (*super()._index_key(sig, codegen), STAMP)
 
 
-def kernel(*, fastmath: set[str] | bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Compile without the GIL, cached on disk."""
+def kernel(*, fastmath: set[str] | bool = False, inline: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Compile without the GIL, cached on disk.
+
+    With `inline`, the function is copied into the kernels that call it, and compiled with their fastmath.
+    """
 
     def compile_function(function: Callable[..., Any]) -> Any:
-        dispatcher: Any = njit(nogil=True, fastmath=fastmath)(function)
+        dispatcher: Any = njit(nogil=True, fastmath=fastmath, inline="always" if inline else "never")(function)
         with suppress(RuntimeError):  # no folder can be written to: the kernel is compiled in every process
             dispatcher._cache = SourceCache(function)
         # llvmlite drops an exception that is raised while it asks for cached code, and the kernel would crash.

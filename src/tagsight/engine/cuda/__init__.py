@@ -1,1 +1,1 @@
-"""Local steps on an NVIDIA GPU: PyTorch for the products, Triton for the sweep, the same summaries as elsewhere."""
+"""Local steps on an NVIDIA GPU, with PyTorch for the products and Triton for the sweeps."""

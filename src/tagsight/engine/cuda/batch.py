@@ -1,4 +1,4 @@
-"""Photos whose features and local posterior live on a GPU."""
+"""A batch whose features and local posterior are stored on a GPU."""
 
 # pyright: reportMissingImports=false
 
@@ -18,7 +18,7 @@ from tagsight.model.state import Globals, Local, Summary
 
 
 class CudaBatch:
-    """A shard and its local posterior on `device` (see `model.fit.FitBatch`), features held as `dtype`."""
+    """A shard and its local posterior on `device` (see `model.fit.FitBatch`), with features stored as `dtype`."""
 
     def __init__(
         self,

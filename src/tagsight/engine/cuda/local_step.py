@@ -1,4 +1,4 @@
-"""The heavy step on a GPU, in the order of `model.visit`: sticks' prior, sweep, counts, sticks, sums."""
+"""The local step on a GPU, in the order of `model.photo_step`: prior logits, sweep, counts, sticks, sums."""
 
 # pyright: reportMissingImports=false
 
@@ -23,11 +23,11 @@ from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.state import Globals, Summary
 from tagsight.types import Array, Floats
 
-FACTORS, REGIONS = 8, 32  # of a tile: what one warp holds in registers
+FACTORS, REGIONS = 8, 32  # size of a tile, which one warp holds in registers
 
 
 class DevicePotentials(NamedTuple):
-    """The globals on the GPU; see `model.visit.Potentials`."""
+    """The globals on the GPU; see `model.photo_step.Potentials`."""
 
     weighted_mean: Tensor  # (PARTS, K, D), of the features' type
     bias: Tensor  # (K,) float32
@@ -60,25 +60,26 @@ def local_step(
     passes: int,
     log_odds: Tensor | None = None,
 ) -> Summary:
-    """Update `posterior` in place with so many sweeps and summarise it.
+    """Update `posterior` in place with `passes` sweeps and return its summary.
 
-    `log_odds`, laid out like `posterior.assign`, is filled with the logits of nu, which say more than a nu of 1.
+    `log_odds`, with the layout of `posterior.assign`, is filled with the logits of nu, which distinguish values of nu
+    that round to 1.
     """
     potentials = upload_globals(state, settings, photos.features)
-    total = visit_all(photos, posterior, potentials, passes, log_odds)
+    total = compute_totals(photos, posterior, potentials, passes, log_odds)
     return make_summary(fetch(join(total), total), photos, settings)
 
 
-def visit_all(
+def compute_totals(
     photos: Photos, posterior: Posterior, potentials: DevicePotentials, passes: int, log_odds: Tensor | None = None
 ) -> Totals:
-    """All of `local_step` that the GPU does."""
+    """Return the sums of a local step; this is the part of `local_step` that runs on the GPU."""
     return reduce(
-        _accumulate, (_visit_chunk(chunk, photos, posterior, potentials, passes, log_odds) for chunk in photos.chunks)
+        _accumulate, (_update_chunk(chunk, photos, posterior, potentials, passes, log_odds) for chunk in photos.chunks)
     )
 
 
-def _visit_chunk(
+def _update_chunk(
     chunk: Chunk,
     photos: Photos,
     posterior: Posterior,
@@ -118,30 +119,14 @@ def sweep_chunk(
     projection: Tensor,
     log_odds: Tensor | None = None,
 ) -> None:
-    """Update every nu of the chunk's photos once, given the parts (PARTS, K, slots) of their phi X^T."""
-    K = len(potentials.bias)
-    logits = torch.empty((chunk.n_photos, K), dtype=torch.float32, device=projection.device)
-    mass = torch.empty_like(logits) if potentials.centred else logits
-    _launch(
-        prior_logits,
-        chunk.n_photos,
-        logits,
-        posterior.column,
-        posterior.tau_1,
-        posterior.tau_2,
-        photos.stick_start,
-        photos.sequence,
-        chunk.first_photo,
-        K,
-        PLACES=_places(photos),
-        num_warps=_stick_warps(photos),
-    )
+    """Update every nu of the chunk's photos once, given `projection`, the parts (PARTS, K, slots) of phi X^T."""
+    logits = _compute_prior_logits(chunk, photos, posterior, potentials)
     _launch(
         sweep_photos,
         chunk.n_photos,
         posterior.assign,
         posterior.assign if log_odds is None else log_odds,
-        mass,
+        torch.empty_like(logits) if potentials.centred else logits,
         projection,
         logits,
         potentials.bias,
@@ -162,7 +147,7 @@ def sweep_chunk(
         chunk.first_photo,
         chunk.first_slot,
         chunk.n_slots,
-        K,
+        len(potentials.bias),
         COUPLED=potentials.coupling != 0.0,
         CENTRED=potentials.centred,
         EXCLUSIVE=potentials.exclusive,
@@ -174,10 +159,31 @@ def sweep_chunk(
     )
 
 
+def _compute_prior_logits(chunk: Chunk, photos: Photos, posterior: Posterior, potentials: DevicePotentials) -> Tensor:
+    """Return E[log pi_k] - E[log(1 - pi_k)] (photos, K)."""
+    K = len(potentials.bias)
+    logits = torch.empty((chunk.n_photos, K), dtype=torch.float32, device=posterior.assign.device)
+    _launch(
+        prior_logits,
+        chunk.n_photos,
+        logits,
+        posterior.column,
+        posterior.tau_1,
+        posterior.tau_2,
+        photos.stick_start,
+        photos.sequence,
+        chunk.first_photo,
+        K,
+        PLACES=_places(photos),
+        num_warps=_stick_warps(photos),
+    )
+    return logits
+
+
 def count_chunk(
     chunk: Chunk, photos: Photos, posterior: Posterior, potentials: DevicePotentials, dense: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """n_k (photos, K), -1 where forbidden, and each photo's entropy and agreement; fills `dense`, the parts of nu^T."""
+    """Return n_k (photos, K), -1 where forbidden, and each photo's entropy and agreement; fill `dense` with nu^T."""
     K, device = len(potentials.bias), dense.device
     count = torch.full((chunk.n_photos, K), -1.0, dtype=torch.float64, device=device)
     terms = torch.empty((chunk.n_photos, 2), dtype=torch.float32, device=device)
@@ -213,7 +219,7 @@ def count_chunk(
 def settle_chunk(
     chunk: Chunk, photos: Photos, posterior: Posterior, potentials: DevicePotentials, count: Tensor, *, update: bool
 ) -> Tensor:
-    """Each photo's stick terms (photos, 2 + S), after an update of its sticks if wanted."""
+    """Return each photo's stick terms (photos, 2 + S); with `update`, after an update of its sticks."""
     S = len(potentials.alpha)
     terms = torch.empty((chunk.n_photos, 2 + S), dtype=torch.float64, device=count.device)
     _launch(
@@ -249,25 +255,25 @@ def _places(photos: Photos) -> int:
 
 
 def _stick_warps(photos: Photos) -> int:
-    return max(1, _places(photos) // 64)  # two places a lane fit in its registers, four do not
+    return max(1, _places(photos) // 64)  # two places per lane fit in its registers, four do not
 
 
 def upload_globals(state: Globals, settings: Settings, like: Tensor) -> DevicePotentials:
-    """The globals where the features `like` are, and at their precision."""
+    """Return the potentials on the device of the features `like`, and in their type."""
     values = list_globals(state)
     flat = pack(values, like.device).to(like.device, non_blocking=True)
-    return express_globals(cut(flat, values), settings, like.dtype)
+    return compute_potentials(cut(flat, values), settings, like.dtype)
 
 
 def list_globals(state: Globals) -> list[Floats]:
-    """What `express_globals` takes."""
+    """Return the arrays that `compute_potentials` uses."""
     mean, var = state.appearance
     values = [mean, var, state.affinity, state.sparsity.mean, np.array([1.0 / state.scales.noise])]
     return [*values, weight_by_shape(mean, state.inverse_shape)] if state.inverse_shape.size else values
 
 
-def express_globals(values: Sequence[Tensor], settings: Settings, dtype: torch.dtype) -> DevicePotentials:
-    """The globals as a step uses them; nothing in it waits for the GPU."""
+def compute_potentials(values: Sequence[Tensor], settings: Settings, dtype: torch.dtype) -> DevicePotentials:
+    """Return the potentials from the arrays of `list_globals`, without waiting for the GPU."""
     mean, var, M, alpha, precision, *rest = values
     weighted = rest[0] if rest else mean
     G = weighted @ mean.T
@@ -296,7 +302,7 @@ def _accumulate(total: Totals, part: Totals) -> Totals:
 
 
 def make_summary(total: Sequence[Array], photos: Photos, settings: Settings) -> Summary:
-    """The summary, from the arrays of `Totals`."""
+    """Return the summary with the sums in `total`, the arrays of `Totals`."""
     count, pair, photo_pair, cross, assign, sticks = total
     return Summary(
         n_regions=float(len(photos.neighbour_start) - 1),

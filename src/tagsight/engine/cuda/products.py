@@ -1,7 +1,7 @@
-"""The only two products that touch the features, and that of nu with itself.
+"""The two products that use the features, and the product of nu with itself.
 
-Bfloat16 features are multiplied by sums of PARTS bfloat16 numbers, so that nothing but the features themselves is
-rounded; sums are single precision, and over slots they go on in double precision after every block of them.
+With bfloat16 features the other operand is a sum of PARTS bfloat16 numbers, so that only the features are rounded. Sums
+are in single precision; sums over slots are in double precision from one block of slots to the next.
 """
 
 # pyright: reportMissingImports=false
@@ -13,12 +13,12 @@ from tagsight.engine.cuda.sum_kernel import sum_rows
 
 
 def count_parts(dtype: torch.dtype) -> int:
-    """How many numbers of the features' type stand for one of the other operand."""
+    """Return how many numbers of the features' type represent one number of the other operand."""
     return 1 if dtype == torch.float32 else 2
 
 
 def split_parts(values: Tensor, dtype: torch.dtype) -> Tensor:
-    """(PARTS, ...) of `dtype` that sum to `values`, float32, all but exactly."""
+    """Return (PARTS, ...) of `dtype` that sum to the float32 `values`, nearly exactly."""
     parts = [values.to(dtype)]
     if count_parts(dtype) == 2:
         parts.append((values - parts[0].float()).to(dtype))
@@ -26,15 +26,15 @@ def split_parts(values: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def project(mean: Tensor, x: Tensor) -> Tensor:
-    """Parts (PARTS, K, n) of phi X^T in single precision, from the parts of phi."""
+    """Return the parts (PARTS, K, n) of phi X^T in single precision, from the parts of phi."""
     parts, K, D = mean.shape
     return _multiply(mean.view(1, parts * K, D), x.T[None]).view(parts, K, -1)
 
 
 def sum_products(dense: Tensor, x: Tensor, block: int) -> tuple[Tensor, Tensor]:
-    """nu^T nu (K, K) and nu^T X (K, D) in double precision.
+    """Return nu^T nu (K, K) and nu^T X (K, D) in double precision.
 
-    `dense` (PARTS, K, n) are the parts of nu^T and `x` (n, D) the same slots of X, whole blocks of them.
+    `dense` (PARTS, K, n) are the parts of nu^T and `x` (n, D) the same slots of X; n is a multiple of `block`.
     """
     parts, K, n = dense.shape
     D, n_blocks = x.shape[1], n // block
@@ -45,7 +45,7 @@ def sum_products(dense: Tensor, x: Tensor, block: int) -> tuple[Tensor, Tensor]:
 
 
 def _multiply(a: Tensor, b: Tensor) -> Tensor:
-    """Batches of matrix products, in single precision whatever the operands."""
+    """Return batches of matrix products in single precision, for operands of any type."""
     if a.dtype == torch.float32:
         return torch.bmm(a, b)
     if a.device.type == "cpu":

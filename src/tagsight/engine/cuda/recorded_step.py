@@ -1,6 +1,7 @@
 """A local step whose launches are recorded once (a CUDA graph) and then repeated by one call.
 
-A step is some forty launches, most of them tiny. One by one they make a sweep of aPascal's size a fifth longer.
+A step has about forty launches, most of them short. Launched one by one they make a sweep over photos of aPascal's size
+a fifth longer.
 """
 
 # pyright: reportMissingImports=false
@@ -11,25 +12,32 @@ from weakref import WeakSet
 import torch
 from torch import Tensor
 
-from tagsight.engine.cuda.local_step import Totals, express_globals, list_globals, local_step, make_summary, visit_all
+from tagsight.engine.cuda.local_step import (
+    Totals,
+    compute_potentials,
+    compute_totals,
+    list_globals,
+    local_step,
+    make_summary,
+)
 from tagsight.engine.cuda.resident import Photos, Posterior
 from tagsight.engine.cuda.transfer import cut, fetch, join, pack
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Summary
 
-# Recordings never run at the same time, so all can use the same memory for what they make and forget.
+# Recordings never run at the same time, so all can share the memory of their temporary arrays.
 _recorded: WeakSet[torch.cuda.CUDAGraph] = WeakSet()
 
 
 class _Recording(NamedTuple):
     graph: torch.cuda.CUDAGraph
     inputs: Tensor  # the globals, flat
-    total: Totals  # of which the shapes count
+    total: Totals  # only the shapes are used
     outputs: Tensor  # `total`, flat
 
 
 class RecordedStep:
-    """Local steps over `photos` that update `posterior`, always in the same memory."""
+    """Local steps over `photos` that update `posterior` in place."""
 
     def __init__(self, photos: Photos, posterior: Posterior, settings: Settings):
         self._photos = photos
@@ -39,7 +47,7 @@ class RecordedStep:
         self._recording: _Recording | None = None
 
     def __call__(self, state: Globals) -> Summary:
-        """See `local_step`; the first step compiles what the second records. Triton's interpreter records nothing."""
+        """See `local_step`. The first step compiles the kernels, the second records them; a CPU records nothing."""
         photos, settings = self._photos, self._settings
         if not self._compiled:
             self._compiled = photos.features.is_cuda
@@ -56,8 +64,8 @@ class RecordedStep:
         graph = torch.cuda.CUDAGraph()
         shared = next((other.pool() for other in _recorded), None)
         with torch.cuda.graph(graph, pool=shared, capture_error_mode="thread_local"):
-            potentials = express_globals(cut(inputs, values), settings, photos.features.dtype)
-            total = visit_all(photos, self._posterior, potentials, settings.passes)
+            potentials = compute_potentials(cut(inputs, values), settings, photos.features.dtype)
+            total = compute_totals(photos, self._posterior, potentials, settings.passes)
             outputs = join(total)
         _recorded.add(graph)
         return _Recording(graph, inputs, total, outputs)

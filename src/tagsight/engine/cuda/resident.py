@@ -1,6 +1,6 @@
-"""What lies on the GPU: features in the order of slots, where everything is, and the local posterior by place.
+"""Data on the GPU: features in the order of slots, the layout, and the local posterior by place.
 
-A photo's sticks lie in its own order, those that it holds only: `column[p]` is the factor at place p.
+A photo's sticks are stored in its own order: `column[p]` is the factor at place p.
 """
 
 # pyright: reportMissingImports=false
@@ -18,16 +18,16 @@ from tagsight.model.settings import StickPlan
 from tagsight.model.state import Local
 from tagsight.types import Array, Floats, Ints
 
-# Slots summed in single precision before their sums go on in double. Shorter blocks are more exact and take longer.
-# With 256 float32 photos go the CPU's way for more than a hundred sweeps; with 512 the sticks of some soon part from
-# it (benchmarks/gpu.py).
+# Slots summed in single precision, before the sums are added in double precision. Shorter blocks are more exact and
+# slower. With 256 the float32 results follow those of the CPU for more than a hundred sweeps; with 512 the stick order
+# of some photos soon differs (benchmarks/gpu.py).
 BLOCKS = {torch.float32: 256, torch.bfloat16: 4096}
-CHUNK = 2**20  # slots that are worked on at a time, about
+CHUNK = 2**20  # approximate number of slots processed at a time
 UPLOAD = 2**16  # rows
 
 
 class Photos(NamedTuple):
-    """A shard, but for its local posterior; the integers are those of `model.layout.Layout`."""
+    """A shard without its local posterior; the integers are those of `model.layout.Layout`."""
 
     features: Tensor  # (N + block, D) by slot, float32 or bfloat16; the last ones are 0
     slot_start: Tensor  # (I + 1,) int64, as all starts
@@ -42,8 +42,8 @@ class Photos(NamedTuple):
     stick_start: Tensor  # (I + 1,)
     sequence: Tensor  # (K,) int32, stick sequence of each column
     exclusive: Tensor  # (K,) int32, 1 for factors of which at most one is on in a region
-    square: float | Floats  # as in `model.state.Summary`, of the features as they lie here
-    most_sticks: int  # of a photo
+    square: float | Floats  # as in `model.state.Summary`, of the features in their type on the GPU
+    most_sticks: int  # largest number of sticks of a photo
     n_sticks: Floats  # (S,)
     log_orders: float  # sum over sequences of log T!, the number of their orders
     chunks: tuple["Chunk", ...]
@@ -55,13 +55,13 @@ class Photos(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A run of photos."""
+    """Consecutive photos that are processed together."""
 
     first_photo: int
     n_photos: int
     first_slot: int
     n_slots: int
-    n_columns: int  # slots up to a whole number of blocks
+    n_columns: int  # slots, rounded up to a multiple of the block
 
 
 class Posterior(NamedTuple):
@@ -73,12 +73,12 @@ class Posterior(NamedTuple):
     tau_2: Tensor
 
     def copy(self) -> "Posterior":
-        """The same numbers in other memory."""
+        """Return a copy."""
         return Posterior._make(tensor.clone() for tensor in self)
 
 
 def upload_photos(shard: Shard, plan: StickPlan, device: torch.device, dtype: torch.dtype) -> Photos:
-    """Everything of the shard that sweeps do not change."""
+    """Copy the data of the shard that sweeps do not change to the device."""
     X, layout, _ = shard
     features = _upload_features(X, layout.rows, device, dtype)
     held = held_columns(layout, plan)
@@ -111,7 +111,7 @@ def upload_photos(shard: Shard, plan: StickPlan, device: torch.device, dtype: to
 
 
 def upload_posterior(local: Local, layout: Layout, plan: StickPlan, device: torch.device) -> Posterior:
-    """A local posterior as the kernels want it."""
+    """Copy a local posterior to the device, by place."""
     held = np.take_along_axis(held_columns(layout, plan), local.order, axis=1)
     column = local.order[held]
     tau = local.sticks[np.nonzero(held)[0], column]
@@ -124,7 +124,7 @@ def upload_posterior(local: Local, layout: Layout, plan: StickPlan, device: torc
 
 
 def download_posterior(posterior: Posterior, like: Local, layout: Layout, plan: StickPlan) -> Local:
-    """The local posterior in this process's memory; what no stick holds is as in `like`."""
+    """Return the local posterior in this process's memory; factors without a stick are as in `like`."""
     held = np.take_along_axis(held_columns(layout, plan), like.order, axis=1)
     column = posterior.column.cpu().numpy().astype(np.int64)
     order, sticks = like.order.copy(), like.sticks.copy()
@@ -136,14 +136,14 @@ def download_posterior(posterior: Posterior, like: Local, layout: Layout, plan: 
 
 
 def held_columns(layout: Layout, plan: StickPlan) -> Array:
-    """(I, K) bool: the factors that each photo's sticks hold."""
+    """Return (I, K) bool: the factors that have a stick in each photo."""
     held = np.full((layout.n_photos, len(plan.order)), plan.spans_all)
     held[np.repeat(np.arange(layout.n_photos), np.diff(layout.factor_start)), layout.factor] = True
     return held
 
 
 def cut_chunks(slot_start: Ints, block: int) -> tuple[Chunk, ...]:
-    """Photos in runs of about CHUNK slots; a function of the photos alone."""
+    """Divide the photos into chunks of about CHUNK slots; the division depends on the photos only."""
     targets = np.arange(CHUNK, int(slot_start[-1]), CHUNK)
     ends = np.unique(np.concatenate([[0], np.searchsorted(slot_start, targets), [len(slot_start) - 1]]))
     chunks: list[Chunk] = []
@@ -155,7 +155,7 @@ def cut_chunks(slot_start: Ints, block: int) -> tuple[Chunk, ...]:
 
 
 def sum_squares(features: Tensor, *, full: bool = False) -> float | Floats:
-    """sum |x_j|^2, or sum x_j x_j^T (D, D)."""
+    """Return sum |x_j|^2, or sum x_j x_j^T (D, D) if `full`."""
     if full:
         total = torch.zeros(features.shape[1], features.shape[1], dtype=torch.float64, device=features.device)
         for part in features.split(UPLOAD):

@@ -10,11 +10,14 @@ HALF_LOG_2PI = tl.constexpr(0.9189385332046727)
 
 @triton.jit
 def digamma_and_log_gamma(x):
-    """psi(x) and log Gamma(x) for x > 0: eight steps of the recurrence, then the asymptotic series (error < 1e-12)."""
+    """Return psi(x) and log Gamma(x) for x > 0: eight steps of the recurrence, then the asymptotic series.
+
+    The error is below 1e-12.
+    """
     numerator = x * 0.0
     denominator = numerator + 1.0
     y = x
-    for _ in tl.static_range(8):  # sum of 1 / y as one fraction, so that one division does for all
+    for _ in tl.static_range(8):  # sum of 1 / y as one fraction, which needs only one division
         numerator = numerator * y + denominator
         denominator = denominator * y
         y = y + 1.0
@@ -35,6 +38,6 @@ def _add(segment_a, a, segment_b, b):
 
 @triton.jit
 def running_sum(segment, value, BACKWARD: tl.constexpr):
-    """Sums from the beginning (or the end) of each run of equal `segment`."""
+    """Return the cumulative sums within each run of equal `segment`, from its start or, if BACKWARD, from its end."""
     _, total = tl.associative_scan((segment, value), 0, _add, reverse=BACKWARD)
     return total

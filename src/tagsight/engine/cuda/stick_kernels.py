@@ -1,10 +1,10 @@
-"""Every photo's sticks, one program a photo, all its sequences side by side; the equations are in `model.sticks`.
+"""The sticks of every photo, one program per photo, all its sequences at once; the equations are in `model.sticks`.
 
-A photo's sticks lie by place: `column[p]` is the factor at place p of its own order, tau_1[p] and tau_2[p] its stick.
+Sticks are stored by place: `column[p]` is the factor at place p of the photo's order, tau_1[p] and tau_2[p] its stick.
 `count` (photos, K) holds n_k, and -1 where the tags forbid a factor.
 
-exp(e_t) needs no logarithms: with tau_2 >= 1 the first of a sequence is at least about 1 / (tau_1 + tau_2), all are
-at most 1, and what underflows is nothing beside it.
+exp(e_t) is summed without taking logarithms: with tau_2 >= 1 the first of a sequence is at least about
+1 / (tau_1 + tau_2), all are at most 1, and those that underflow are negligible.
 """
 
 # pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
@@ -14,7 +14,7 @@ import triton.language as tl
 
 from tagsight.engine.cuda.special import digamma_and_log_gamma, running_sum
 
-NOTHING = tl.constexpr(-1e300)  # a bound that any other beats
+LOWEST = tl.constexpr(-1e300)  # below any bound
 UPDATES = tl.constexpr(3)  # as model.sticks.UPDATES
 
 
@@ -22,7 +22,7 @@ UPDATES = tl.constexpr(3)  # as model.sticks.UPDATES
 def prior_logits(
     logits, column, tau_1, tau_2, stick_start, sequence, first_photo, K, PLACES: tl.constexpr
 ):  # fmt: skip
-    """Fill E[log pi_k] - E[log(1 - pi_k)] (photos, K) for the factors that the sticks hold."""
+    """Fill E[log pi_k] - E[log(1 - pi_k)] (photos, K) for the factors that have a stick."""
     here = tl.program_id(0).to(tl.int64)
     start = tl.load(stick_start + first_photo + here)
     place = tl.arange(0, PLACES)
@@ -66,8 +66,8 @@ def settle_sticks(
         n_trials = 1
 
     best_a, best_b, best_factor = start_a, start_b, factor
-    best_log_v, best_entropy, best_prior = start_a * 0.0, start_a * 0.0, start_a * 0.0 + NOTHING
-    for trial in range(n_trials):  # the order as it is, then that by count
+    best_log_v, best_entropy, best_prior = start_a * 0.0, start_a * 0.0, start_a * 0.0 + LOWEST
+    for trial in range(n_trials):  # the current order, then the order by count
         if trial == 1:
             factor = tl.load(by_count + start + place, mask=held, other=0)
         number, absent = _evidence(counts, factor, held, n_regions)
@@ -100,7 +100,7 @@ def settle_sticks(
 
 @triton.jit
 def _evidence(counts, factor, held, n_regions):
-    """count and absent of the given factors; both 0 for one that the tags forbid."""
+    """Return count and absent of the given factors; both are 0 for forbidden factors."""
     count = tl.load(counts + factor, mask=held, other=-1.0)
     known = count >= 0.0
     return tl.where(known, count, 0.0), tl.where(known, tl.maximum(n_regions - count, 0.0), 0.0)
@@ -108,7 +108,7 @@ def _evidence(counts, factor, held, n_regions):
 
 @triton.jit
 def _expect_logs(segment, a, b):
-    """By place: E[log v], E[log(1 - v)], E[log pi], exp(e), exp of the bound of E[log(1 - pi)], log B(tau)."""
+    """Return by place E[log v], E[log(1 - v)], E[log pi], exp(e), exp of the bound of E[log(1 - pi)], log B(tau)."""
     psi_a, gamma_a = digamma_and_log_gamma(a)
     psi_b, gamma_b = digamma_and_log_gamma(b)
     psi_both, gamma_both = digamma_and_log_gamma(a + b)
@@ -122,7 +122,7 @@ def _expect_logs(segment, a, b):
 
 @triton.jit
 def _refine(segment, a, b, count, absent, alpha):
-    """UPDATES of tau; reach_t = sum_{m>=t} absent_m / exp(log_off_m) as in model.sticks.update_tau."""
+    """Return tau updated UPDATES times; reach_t = sum_{m>=t} absent_m / exp(log_off_m), see model.sticks.update_tau."""
     above = running_sum(segment, count, True)
     absent_above = running_sum(segment, absent, True)
     for _ in range(UPDATES):
@@ -135,7 +135,7 @@ def _refine(segment, a, b, count, absent, alpha):
 
 @triton.jit
 def _rank_by_count(counts, column, sequence, factor, segment, place, n_places):
-    """The place of each factor when every sequence is sorted by falling count; equal counts stay in order."""
+    """Return the place of each factor when every sequence is sorted by decreasing count, with equal counts in order."""
     count = tl.maximum(tl.load(counts + factor), 0.0)
     rank = place * 0
     for other in range(n_places):

@@ -11,9 +11,9 @@ ROWS, COLUMNS = 16, 256  # of a tile
 
 
 def sum_rows(values: Tensor) -> Tensor:
-    """(M,) float64: the columns of `values` (n, M), contiguous float32, summed.
+    """Return the column sums (M,), float64, of `values` (n, M), contiguous float32.
 
-    PyTorch's own sum writes all of `values` in double precision first.
+    PyTorch's own sum would first copy all of `values` to double precision.
     """
     n, M = values.shape
     total = torch.empty(M, dtype=torch.float64, device=values.device)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings
 from tagsight.model.state import Globals, Local, Summary, merge
 from tagsight.runtime.blas import one_blas_thread
+from tagsight.types import Array
 
 COMMIT_EVERY = 10  # operations; a restarted worker repeats fewer than this
 
@@ -115,7 +116,8 @@ def own_arrays(record: Any) -> Any:
     invalid when the store closes.
     """
     if isinstance(record, np.ndarray):
-        return record.copy()
+        return cast(Array, record).copy()
     if isinstance(record, tuple):
-        return type(record)(*map(own_arrays, record))
+        fields = cast(tuple[Any, ...], record)
+        return type(fields)(*map(own_arrays, fields))
     return record

@@ -1,14 +1,14 @@
-r"""One photo's visit: project its features, sweep nu and tau, add to the summary.
+r"""The local step of one photo: project its features, sweep nu and tau, add to the summary.
 
-Only two products touch the features, P = phi X^T before the sweeps and S = nu X after them, both on the
-factors the photo allows. Its features are gathered once and stay in cache between the two.
+Only two products use the features, P = phi X^T before the sweeps and S = nu X after them. Both are restricted to the
+factors that the photo allows. Its features are gathered once and stay in the processor's cache between the two.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.model.assignments import CentredField, Neighbours, Swept, assign_entropy, sweep_assignments
+from tagsight.model.assignments import CentredField, Neighbours, assign_entropy, sweep_assignments
 from tagsight.model.fields import spatial_agreement
 from tagsight.model.layout import Layout
 from tagsight.model.photo_sticks import add_stick_terms, prior_logits, update_photo_sticks
@@ -18,21 +18,21 @@ from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats, Ints
 
 
-class Visit(NamedTuple):
-    """How a photo is treated."""
+class SweepOptions(NamedTuple):
+    """Options of a local step."""
 
-    passes: int  # at most so many sweeps over the photo's factors; 0: only summarise
-    tol: float = 0.0  # stop when no nu moved by more
-    summarise: bool = True  # whether all of the summary is wanted, or only its counts
+    passes: int  # maximum number of sweeps over a photo's factors; 0: only summarise
+    tol: float = 0.0  # stop when no nu changes by more
+    summarise: bool = True  # compute the whole summary, or only its counts
 
 
 class Potentials(NamedTuple):
-    """The globals as a sweep uses them; see `assignments`."""
+    """The globals in the form that sweeps use; see `assignments`."""
 
     weighted_mean: Array  # (K, D) phi Omega^-1
     bias: Array  # (K,)   -(D Phi_k + phi_k Omega^-1 phi_k) / 2 sigma^2
     B: Array  # (K, K)
-    R: Array  # (K, K) rho M of a centred field; (0, 0) otherwise
+    R: Array  # (K, K) rho M if the field is centred; otherwise (0, 0)
     precision: float  # 1 / sigma^2
     coupling: float  # beta
     alpha: Floats  # (S,)
@@ -48,15 +48,15 @@ class Scalars(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Memory for one photo at a time; fresh large arrays would cost a page fault every 4 kB."""
+    """Memory that is reused for each photo; new large arrays would cost a page fault every 4 kB."""
 
-    features: Array  # (most regions, D)
+    features: Array  # (largest number of regions, D)
     mean: Array  # (K, D)
     cross: Array  # (K, D)
 
 
 @kernel()
-def visit_photos(
+def update_photos(
     first: int,
     last: int,
     X: Array,
@@ -64,13 +64,13 @@ def visit_photos(
     local: Local,
     potentials: Potentials,
     plan: StickPlan,
-    visit: Visit,
+    options: SweepOptions,
     total: Summary,
     log_odds: Array,
 ) -> Scalars:
     """Update `local` for photos first..last-1 in place and add their counts to the arrays of `total`.
 
-    `log_odds` is empty, or laid out like `local.assign` and filled with the logits of nu.
+    `log_odds` is empty, or has the layout of `local.assign` and is filled with the logits of nu.
     """
     entropy_v, log_prior, entropy_z, agreement = 0.0, 0.0, 0.0, 0.0
     work = _workspace(first, last, layout, potentials.weighted_mean)
@@ -78,7 +78,7 @@ def visit_photos(
         rows = layout.rows[layout.slot_start[i] : layout.slot_start[i + 1]]
         low, high = (rows.min(), rows.max()) if len(rows) else (0, -1)
         if high - low + 1 == len(rows):
-            terms = _visit_photo(
+            terms = _update_photo(
                 i,
                 X[low : high + 1],
                 rows - low,
@@ -86,7 +86,7 @@ def visit_photos(
                 local,
                 potentials,
                 plan,
-                visit,
+                options,
                 work,
                 total,
                 log_odds,
@@ -95,7 +95,7 @@ def visit_photos(
             x = work.features[: len(rows)]
             _gather_rows(X, rows, x)
             place = np.arange(len(rows))
-            terms = _visit_photo(i, x, place, layout, local, potentials, plan, visit, work, total, log_odds)
+            terms = _update_photo(i, x, place, layout, local, potentials, plan, options, work, total, log_odds)
         entropy_v += terms.stick_entropy
         log_prior += terms.log_prior
         entropy_z += terms.assign_entropy
@@ -104,7 +104,7 @@ def visit_photos(
 
 
 @kernel()
-def _visit_photo(
+def _update_photo(
     i: int,
     x: Array,
     place: Ints,
@@ -112,42 +112,30 @@ def _visit_photo(
     local: Local,
     potentials: Potentials,
     plan: StickPlan,
-    visit: Visit,
+    options: SweepOptions,
     work: Workspace,
     total: Summary,
     log_odds: Array,
 ) -> Scalars:
-    """Visit photo `i`, whose slot j is row place[j] of `x` (N_i, D)."""
+    """Sweep and summarise photo `i`, whose slot j is row place[j] of `x` (N_i, D)."""
     n_regions = len(place)
     factor = layout.factor[layout.factor_start[i] : layout.factor_start[i + 1]]
-    nu = local.assign[layout.assign_start[i] : layout.assign_start[i + 1]].reshape(len(factor), n_regions)
+    block = slice(layout.assign_start[i], layout.assign_start[i + 1])
+    nu = local.assign[block].reshape(len(factor), n_regions)
     order, tau = local.order[i], local.sticks[i]
     where = locate(factor, len(plan.sequence))
     graph = _photo_graph(layout, i, nu)
     present = np.empty(len(factor))
     n_exclusive = count_exclusive(plan, factor)
 
-    if visit.passes > 0:
+    if options.passes > 0:
         _gather_rows(potentials.weighted_mean, factor, work.mean)
-        likelihood = _log_likelihood(x, place, factor, work.mean[: len(factor)], potentials)
-        B = _gather_pairs(potentials.B, factor)
-        pull = np.dot(B, nu)
-        centred_field = _photo_centred_field(potentials.R, factor, nu)
-        unary = np.empty_like(likelihood)
-        logits = np.empty(len(factor))
-        swept = Swept(0.0, 0.0)
-        for p in range(visit.passes):
-            prior_logits(order, tau, where, plan, len(potentials.alpha), logits)
-            _add_columns(likelihood, logits, unary)
-            last = p == visit.passes - 1
-            swept = sweep_assignments(nu, unary, pull, B, centred_field, graph, potentials.coupling, n_exclusive, last)
-            sum_rows(nu, present)
-            update_photo_sticks(order, tau, where, present, n_regions, potentials.alpha, plan)
-            if swept.change <= visit.tol:
-                break
-        entropy = swept.entropy
+        unary = _log_likelihood(x, place, factor, work.mean[: len(factor)], potentials)
+        entropy = _sweep_photo(
+            nu, order, tau, unary, present, factor, where, graph, potentials, plan, options, n_exclusive
+        )
         if len(log_odds):
-            log_odds[layout.assign_start[i] : layout.assign_start[i + 1]] = unary.ravel()
+            log_odds[block] = unary.ravel()
     else:
         sum_rows(nu, present)
         entropy = assign_entropy(nu, n_exclusive)
@@ -155,17 +143,75 @@ def _visit_photo(
     for k in range(len(factor)):
         total.count[factor[k]] += present[k]
     agreement = 0.0
-    if visit.summarise:
-        _add_pairs(np.dot(nu, nu.T), present, factor, n_exclusive, total.pair)
-        _add_photo_pairs(present, n_regions, factor, total.photo_pair)
-        cross = work.cross[: len(factor)]
-        np.dot(_unplace(nu, place), x, cross)
-        _add_rows(cross, factor, total.cross)
-        if potentials.coupling != 0.0:
-            by_region = np.ascontiguousarray(nu.T)
-            agreement = spatial_agreement(by_region, graph.start, graph.region, graph.weight)
+    if options.summarise:
+        agreement = _add_sums(x, place, nu, present, factor, graph, potentials.coupling, n_exclusive, work, total)
     sticks = add_stick_terms(order, tau, where, present, n_regions, plan, total.n_sticks, total.log_sticks)
     return Scalars(sticks.entropy, sticks.log_prior, entropy, agreement)
+
+
+@kernel()
+def _sweep_photo(
+    nu: Array,
+    order: Ints,
+    tau: Floats,
+    unary: Array,
+    present: Floats,
+    factor: Ints,
+    where: Ints,
+    graph: Neighbours,
+    potentials: Potentials,
+    plan: StickPlan,
+    options: SweepOptions,
+    n_exclusive: int,
+) -> float:
+    """Update nu, tau and the order of one photo in turn, in place; return the entropy of q(z).
+
+    `unary` is the log-likelihood term (P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2, and is replaced by the log-odds of
+    the new nu. `present` (K_i,) is filled with n_k.
+    """
+    B = _gather_pairs(potentials.B, factor)
+    interaction = np.dot(B, nu)
+    centred_field = _photo_centred_field(potentials.R, factor, nu)
+    likelihood = unary.copy()
+    logits = np.empty(len(factor))
+    entropy = 0.0
+    for p in range(options.passes):
+        prior_logits(order, tau, where, plan, len(potentials.alpha), logits)
+        _add_columns(likelihood, logits, unary)
+        last = p == options.passes - 1
+        swept = sweep_assignments(
+            nu, unary, interaction, B, centred_field, graph, potentials.coupling, n_exclusive, last
+        )
+        entropy = swept.entropy
+        sum_rows(nu, present)
+        update_photo_sticks(order, tau, where, present, nu.shape[1], potentials.alpha, plan)
+        if swept.change <= options.tol:
+            break
+    return entropy
+
+
+@kernel()
+def _add_sums(
+    x: Array,
+    place: Ints,
+    nu: Array,
+    present: Floats,
+    factor: Ints,
+    graph: Neighbours,
+    coupling: float,
+    n_exclusive: int,
+    work: Workspace,
+    total: Summary,
+) -> float:
+    """Add the photo's terms of C, of sum_i n_ik n_il / N_i and of S = nu X to `total`; return its agreement."""
+    _add_pairs(np.dot(nu, nu.T), present, factor, n_exclusive, total.pair)
+    _add_photo_pairs(present, nu.shape[1], factor, total.photo_pair)
+    cross = work.cross[: len(factor)]
+    np.dot(_order_by_row(nu, place), x, cross)
+    _add_rows(cross, factor, total.cross)
+    if coupling == 0.0:
+        return 0.0
+    return spatial_agreement(np.ascontiguousarray(nu.T), graph.start, graph.region, graph.weight)
 
 
 @kernel()
@@ -202,7 +248,7 @@ def _photo_centred_field(R: Array, factor: Ints, nu: Array) -> CentredField:
 
 @kernel()
 def _log_likelihood(x: Array, place: Ints, factor: Ints, mean: Array, potentials: Potentials) -> Array:
-    """(P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2 for the allowed factors, (K_i, N_i) by slot."""
+    """Return (P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2 of the allowed factors, (K_i, N_i) by slot."""
     product = np.dot(x, mean.T)
     value = np.empty((len(factor), len(place)), x.dtype)
     precision = potentials.bias.dtype.type(potentials.precision)
@@ -214,8 +260,8 @@ def _log_likelihood(x: Array, place: Ints, factor: Ints, mean: Array, potentials
 
 
 @kernel()
-def _unplace(nu: Array, place: Ints) -> Array:
-    """nu with its columns in the order of the features' rows."""
+def _order_by_row(nu: Array, place: Ints) -> Array:
+    """Return nu with its columns in the order of the features' rows."""
     out = np.empty_like(nu)
     for k in range(nu.shape[0]):
         for j in range(nu.shape[1]):
@@ -225,7 +271,7 @@ def _unplace(nu: Array, place: Ints) -> Array:
 
 @kernel()
 def locate(factor: Ints, K: int) -> Ints:
-    """Place of each column among the allowed factors; -1 where it is not."""
+    """Return the place of each column (K,) among the allowed factors; -1 for forbidden ones."""
     where = np.full(K, -1, np.int64)
     for k in range(len(factor)):
         where[factor[k]] = k
@@ -266,7 +312,7 @@ def sum_rows(matrix: Array, out: Floats) -> None:
 
 @kernel()
 def count_exclusive(plan: StickPlan, factor: Ints) -> int:
-    """How many of the factors exclude each other; sweeps visit those first."""
+    """Return how many of the factors exclude each other; sweeps update those first."""
     count = 0
     for k in factor:
         if plan.exclusive[k]:
@@ -276,7 +322,7 @@ def count_exclusive(plan: StickPlan, factor: Ints) -> int:
 
 @kernel()
 def _add_pairs(product: Array, present: Floats, factor: Ints, n_exclusive: int, pair: Floats) -> None:
-    """Add E[z_k z_l]: nu_k nu_l, n_k on the diagonal, and 0 for two factors that exclude each other."""
+    """Add sum_j E[z_jk z_jl] to `pair`: nu nu^T, n_k on the diagonal, and 0 for two exclusive factors."""
     for a in range(len(factor)):
         for b in range(len(factor)):
             if a == b:
