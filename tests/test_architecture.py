@@ -102,6 +102,6 @@ def test_the_root_holds_nothing_stray(repository: Path) -> None:
     roots = {line.split("/")[0] for line in listed.stdout.splitlines()}
     allowed = {
         ".ci", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile",
-        "README.md", "benchmarks", "docs", "pyproject.toml", "requirements.lock", "src", "tests",
+        "README.md", "benchmarks", "docs", "pyproject.toml", "requirements.lock", "src", "tests", "typings",
     }  # fmt: skip
     assert roots <= allowed
