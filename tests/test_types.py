@@ -1,0 +1,69 @@
+"""The types of the public API, as the type checker of a program that uses it knows them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+# A program in which the strict checker accepts no value of unknown type.
+PROGRAM = """
+from pathlib import Path
+from typing import assert_type
+
+import numpy as np
+import tagsight
+from PIL import Image
+
+model = tagsight.train("photos/", seed=1, progress=False)
+model = tagsight.load("my.model", backbone=Path("network.onnx")).save("copy.model")
+assert_type(model, tagsight.Model)
+for photo in model.annotate(["a.jpg", Path("b.jpg"), Image.new("RGB", (8, 8)), np.zeros((8, 8, 3), np.uint8)]):
+    assert_type(photo, tagsight.AnnotatedPhoto)
+    print(photo.path, [(one.name, one.score, [a.name for a in one.attributes]) for one in photo.objects])
+described = model.describe("a.jpg", "horse", box=(0, 0, 9, 9))
+print(described.score, described.box, [one.score for one in described.attributes])
+outline = model.segment("a.jpg")
+assert_type(outline.names, tuple[str, ...])
+print(outline.labels.shape, outline.overlay().size, outline.encode_mask())
+features, prediction = model.predict("a.jpg")
+print(features.size, prediction.photo.max())
+summary = model.export("new/", "out/", format="coco")
+print(summary.n_photos, [problem.reason for problem in summary.refused])
+index = model.index("photos/", "my.index")
+assert_type(index, tagsight.Index)
+built = model.update_index("photos/", "my.index")
+print(built.added, built.n_photos)
+for hit in tagsight.open_index("my.index").find("furry brown horse", top=20):
+    assert_type(hit.score, float)
+    print(hit.path, [(match.region, match.box) for match in hit.matches])
+print([hit.path for hit in index.like(3, region=2, top=5)], index.labels(3), index.count("horse"), index.names)
+print([(factor.name, factor.share, factor.goes_with) for factor in model.list_factors()])
+options = tagsight.TrainOptions.from_preset("ws-sibp", seed=2)
+print(options.n_free, model.objects, model.problems)
+estimator = tagsight.StackedIBP(n_objects=2).fit(np.zeros((4, 3)), np.ones((1, 2)))
+print(estimator.infer(np.zeros((4, 3))).assign)
+try:
+    model.segment("a.jpg")
+except tagsight.UnreadablePhotoError as error:
+    print(error.path, error.reason)
+"""
+
+
+def check_strictly(program: str, folder: Path) -> list[str]:
+    """The errors that the strict checker finds in a program."""
+    (folder / "program.py").write_text(program)
+    (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict", "include": ["program.py"]}')
+    command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "--outputjson", "-p", str(folder)]
+    report = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
+    assert report["summary"]["filesAnalyzed"] == 1
+    return [found["message"] for found in report["generalDiagnostics"] if found["severity"] == "error"]
+
+
+def test_a_program_of_the_public_names_has_no_unknown_type(tmp_path: Path) -> None:
+    assert check_strictly(PROGRAM, tmp_path) == []
+
+
+def test_a_program_with_a_wrong_type_is_refused(tmp_path: Path) -> None:
+    wrong = 'import tagsight\n\nlabel: int = tagsight.load("my.model").segment("a.jpg").names\n'
+    (error,) = check_strictly(wrong, tmp_path)
+    assert '"tuple[str, ...]" is not assignable to "int"' in error
