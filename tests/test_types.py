@@ -1,9 +1,18 @@
-"""The types of the public API, as the type checker of a program that uses it knows them."""
+"""The types of the public API as the checker of a program sees them, and the types declared for other libraries."""
 
+import ast
+import importlib
+import inspect
 import json
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+import tagsight.regions.hierarchy  # noqa: F401  imports higra as this package does
+
+TYPINGS = Path(__file__).parents[1] / "typings"
 
 # A program in which the strict checker accepts no value of unknown type.
 PROGRAM = """
@@ -67,3 +76,33 @@ def test_a_program_with_a_wrong_type_is_refused(tmp_path: Path) -> None:
     wrong = 'import tagsight\n\nlabel: int = tagsight.load("my.model").segment("a.jpg").names\n'
     (error,) = check_strictly(wrong, tmp_path)
     assert '"tuple[str, ...]" is not assignable to "int"' in error
+
+
+def list_declarations() -> list[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+    """The public functions and classes declared in `typings`, each with its module."""
+    found: list[tuple[str, ast.FunctionDef | ast.ClassDef]] = []
+    for path in sorted(TYPINGS.rglob("*.pyi")):
+        parts = path.relative_to(TYPINGS).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                found.append((module, node))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("module", "declared"), list_declarations(), ids=lambda value: value if isinstance(value, str) else value.name
+)
+def test_what_is_declared_for_a_library_is_in_it(module: str, declared: ast.FunctionDef | ast.ClassDef) -> None:
+    found = getattr(importlib.import_module(module), declared.name)
+    if isinstance(declared, ast.ClassDef):
+        methods = [one for one in declared.body if isinstance(one, ast.FunctionDef)]
+        assert [method.name for method in methods if not hasattr(found, method.name)] == []
+        return
+    try:
+        parameters = inspect.signature(found).parameters
+    except ValueError:
+        return  # a compiled function without a signature
+    names = [one.arg for one in (*declared.args.args, *declared.args.kwonlyargs)]
+    open_ended = any(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters.values())
+    assert open_ended or [name for name in names if name not in parameters] == []

@@ -29,9 +29,9 @@ def minimize_scalar(
     *,
     method: str | None = None,
     options: Mapping[str, float] | None = None,
-) -> OptimizeScalarResult: ...
+) -> _ScalarResult: ...
 
-class OptimizeScalarResult(dict[str, Any]):
+class _ScalarResult(dict[str, Any]):
     x: float
     fun: float
     success: bool
