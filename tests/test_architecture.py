@@ -121,6 +121,6 @@ def test_the_root_holds_nothing_stray(repository: Path) -> None:
     allowed = {
         ".ci", ".github", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md",
         "LICENSE", "Makefile", "README.md", "SECURITY.md", "benchmarks", "docs", "pyproject.toml", "requirements.lock",
-        "src", "tests",
+        "src", "tests", "typings",
     }  # fmt: skip
     assert roots <= allowed

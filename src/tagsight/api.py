@@ -11,8 +11,8 @@ What goes wrong raises an exception of `tagsight.errors`, with the remedy. Photo
 gives a `LeftOutWarning`.
 """
 
+import inspect
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, field, fields
@@ -53,14 +53,14 @@ from tagsight.training.pipeline import train as train_collection
 from tagsight.types import Array
 
 if TYPE_CHECKING:
-    from tagsight.index import Built, Index
+    from typing_extensions import TypeIs
+
+    from tagsight.index import BuildResult, Index
 
 PathInput = str | Path
 PhotoInput = PathInput | Image.Image | Array
 """A photo: the path of a file, a PIL image, or an array (H, W), (H, W, 3) or (H, W, 4) uint8."""
 
-_PATH_TYPES = (str, os.PathLike)
-_PHOTO_TYPES = (*_PATH_TYPES, Image.Image, np.ndarray)
 THUMBNAIL = 320  # pixels of the longer side of a picture beside text, at most
 
 
@@ -293,7 +293,7 @@ class Model:
             with show_progress(progress and total != 1) as report:
                 for done, source in enumerate(sources):
                     report("annotating photos", done, total)
-                    path = Path(source) if isinstance(source, _PATH_TYPES) else None
+                    path = Path(source) if _is_path(source) else None
                     try:
                         photo = AnnotatedPhoto(path, annotate(source), source=source)
                     except UnreadablePhotoError as error:
@@ -382,8 +382,8 @@ class Model:
         >>> model.export("new/", "out/", format="coco")                     # doctest: +SKIP
         """
         writer = choose_format(format)
-        given = [Path(photos)] if isinstance(photos, _PATH_TYPES) else [Path(photo) for photo in photos]
-        paths = [Path(path) for path in _iterate(given)[0] if isinstance(path, _PATH_TYPES)]
+        given = [Path(photos)] if _is_path(photos) else [Path(photo) for photo in photos]
+        paths = [Path(path) for path in _iterate(given)[0] if _is_path(path)]
         options = _ExportOptions(threshold, attribute_threshold, connected)
         exporter = _Exporter(self, find_root(given), options)
         with show_progress(progress) as report:
@@ -448,7 +448,7 @@ class Model:
         address: str | None = None,
         n_workers: int | None = None,
         progress: bool = True,
-    ) -> "Built":
+    ) -> "BuildResult":
         """As `index`, but return the numbers of photos that were added, changed and removed; see there."""
         from tagsight.index import build_index, list_source
         from tagsight.index.sources import count_outside_links
@@ -546,14 +546,14 @@ class _Exporter:
 
 
 def _read(photo: PhotoInput, max_side: int = 500) -> Photo:
-    if isinstance(photo, _PATH_TYPES):
+    if _is_path(photo):
         return read_photo(photo, max_side=max_side)
     return convert_image(photo, max_side=max_side)
 
 
 def _iterate(photos: PhotoInput | Iterable[PhotoInput]) -> tuple[Iterator[PhotoInput], int]:
     """The photos, and those in folders, one at a time; and their number (0: unknown)."""
-    given = [photos] if isinstance(photos, _PHOTO_TYPES) else photos
+    given: Iterable[PhotoInput] = [photos] if _is_photo(photos) else photos
     expanded = (one for photo in given for one in _expand(photo))
     if not isinstance(given, Sized):
         return expanded, 0
@@ -561,15 +561,23 @@ def _iterate(photos: PhotoInput | Iterable[PhotoInput]) -> tuple[Iterator[PhotoI
     return iter(listed), len(listed)
 
 
-def _expand(photo: PhotoInput) -> Iterable[PhotoInput]:
+def _expand(photo: object) -> Iterable[PhotoInput]:
     """The photo itself, or the photos in the folder."""
-    if not isinstance(photo, _PHOTO_TYPES):
+    if not _is_photo(photo):
         raise InputError(f"a photo must be a path, a PIL image or an array, got {type(photo).__name__}")
-    if not isinstance(photo, _PATH_TYPES) or not Path(photo).is_dir():
+    if not _is_path(photo) or not Path(photo).is_dir():
         return [photo]
     listing = list_photos(Path(photo))
     _warn_left_out(listing.problems)
     return listing.photos
+
+
+def _is_path(value: object) -> "TypeIs[PathInput]":
+    return isinstance(value, str | os.PathLike)
+
+
+def _is_photo(value: object) -> "TypeIs[PhotoInput]":
+    return _is_path(value) or isinstance(value, Image.Image | np.ndarray)
 
 
 def _warn_left_out(problems: Iterable[Problem]) -> None:
@@ -579,7 +587,7 @@ def _warn_left_out(problems: Iterable[Problem]) -> None:
 
 def _warn(text: str, category: type[TagsightWarning] = TagsightWarning) -> None:
     """Warn at the line of the program that called this package."""
-    level, frame = 1, sys._getframe()
+    level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "tagsight":
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)

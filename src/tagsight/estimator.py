@@ -1,5 +1,8 @@
 """The model as a scikit-learn style estimator over arrays."""
 
+# pyright: reportConstantRedefinition=false
+# X is a matrix here, not a constant.
+
 import warnings
 from collections.abc import Callable
 from typing import Any, Self

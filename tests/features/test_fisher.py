@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import sparse
+from scipy.stats import norm
 from tests.features.samples import make_sample
 
 from tagsight.errors import InputError
@@ -42,7 +43,7 @@ def encode_by_loop(vectors, shares, mixture):
     w, m, s = mixture.weights, mixture.means, np.sqrt(mixture.variances)
     by_mean, by_scale = np.zeros((K, D)), np.zeros((K, D))
     for x, share in zip(vectors, shares, strict=True):
-        joint = [w[k] * np.prod(stats.norm.pdf(x, m[k], s[k])) for k in range(K)]
+        joint = [w[k] * np.prod(norm.pdf(x, m[k], s[k])) for k in range(K)]
         for k in range(K):
             posterior = joint[k] / sum(joint)
             for d in range(D):
@@ -69,7 +70,7 @@ def test_a_vector_is_the_gradient_of_the_likelihood_scaled_by_the_fisher_informa
     start = np.stack([mixture.means, np.sqrt(mixture.variances)]).astype(float)
 
     def likelihood(parameters):
-        scores = np.log(w[:, 0]) + stats.norm.logpdf(vectors[:, None], *parameters).sum(axis=2)
+        scores = np.log(w[:, 0]) + norm.logpdf(vectors[:, None], *parameters).sum(axis=2)
         return shares @ np.logaddexp.reduce(scores, axis=1)
 
     slopes = np.zeros_like(start)
@@ -110,7 +111,7 @@ def test_vectors_that_do_not_fit_weights_or_mixture_are_refused(vectors, weights
 
 def score(sample, mixture):
     """(n, K): log w_k N(x_n; m_k, s_k^2)."""
-    densities = stats.norm.logpdf(sample[:, None], mixture.means, np.sqrt(mixture.variances))
+    densities = norm.logpdf(sample[:, None], mixture.means, np.sqrt(mixture.variances))
     return np.log(mixture.weights) + densities.sum(axis=2)
 
 

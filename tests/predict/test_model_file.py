@@ -302,7 +302,7 @@ def rewrite_header(path: Path, **changes: object) -> None:
     from safetensors import safe_open
 
     with safe_open(path, "np") as file:
-        metadata = file.metadata()
+        metadata = file.metadata() or {}
     header = {**json.loads(metadata["tagsight"]), **changes}
     save_file(load_file(path), path, {**metadata, "tagsight": json.dumps(header)})
 

@@ -52,7 +52,7 @@ class Bags(NamedTuple):
     def rows(self, bags: Ints) -> Ints:
         """The rows of the bags at the given indices, in their order."""
         spans = np.split(np.arange(len(self.X)), self.first[1:-1])
-        return np.concatenate([spans[i] for i in bags])
+        return np.concatenate([spans[int(i)] for i in bags])
 
 
 BagBlocks = Iterable[Bags]  # blocks of bags that can be iterated repeatedly
@@ -75,7 +75,7 @@ def fit_class_activation(photos: BagBlocks, d: int, tags: Array, penalty: float)
     Photos with a tag and photos without it have the same total weight, so that scores of rare objects are not biased
     towards absence.
     """
-    positives = tags.sum(axis=0)
+    positives: Array = tags.sum(axis=0)
     weight = np.where(tags > 0, 0.5 / np.maximum(positives, 1), 0.5 / np.maximum(len(tags) - positives, 1))
     return fit_bag_classifiers(photos, d, tags, weight, penalty)
 

@@ -83,7 +83,7 @@ def fit_classifiers(data: TrainingData, tags: Tags, weights: ClassifierWeights) 
         fit_attributes(data.directions, LabelledRegions(photo, labels, area), tags, weights.attribute_prior),
         height_prior,
         weights if background else weights._replace(smoothing=SMOOTHING_WITHOUT_BACKGROUND * weights.smoothing),
-        float(np.mean(labels == 0)),
+        float((labels == 0).mean()),
     )
 
 
@@ -154,6 +154,7 @@ def compute_region_weights(labels: Array, area: Array, balance: float) -> Floats
 def fit_object_classifier(rows: Rows, targets: Targets, weight: Floats) -> Linear:
     """Multinomial regression of `targets` (N, 1 + K_o) on unit vectors (N, d) with sample weights `weight` (N,)."""
     mean, deviation = compute_mean_std(rows)
-    overall_std = float(np.sqrt(np.mean(deviation**2 + (mean - mean.mean()) ** 2)))  # of all entries together
+    squares: Floats = deviation**2 + (mean - mean.mean()) ** 2
+    overall_std = float(np.sqrt(squares.mean()))  # of all entries together
     scaling = Scaling(max(overall_std, 1e-12))
     return fit_softmax(rows, targets, weight / weight.mean(), C=OBJECT_CLASSIFIER_C, scaling=scaling)

@@ -19,6 +19,8 @@ much as the region's own score. Similarity by attributes is more reliable and co
 (`adjust_smoothing`).
 """
 
+from typing import cast
+
 import numpy as np
 
 from tagsight.types import Array, Floats
@@ -36,9 +38,10 @@ def smooth_scores(
         return scores.astype(np.float64)
     to_others = np.where(np.eye(n_regions, dtype=bool), np.inf, distance)
     nearest = to_others.min(axis=1, keepdims=True)  # subtracted so that no row of the similarity underflows to zero
-    similarity = np.exp((nearest - to_others) / (2.0 * bandwidth)) * area
+    similarity: Floats = np.exp((nearest - to_others) / (2.0 * bandwidth)) * area
     similarity /= similarity.sum(axis=1, keepdims=True)
-    return np.linalg.solve(np.eye(n_regions) - smoothing * similarity, (1.0 - smoothing) * scores.astype(np.float64))
+    system: Floats = np.eye(n_regions) - smoothing * similarity
+    return cast("Floats", np.linalg.solve(system, (1.0 - smoothing) * scores.astype(np.float64)))
 
 
 def adjust_smoothing(smoothing: float, part: float) -> float:

@@ -47,10 +47,10 @@ def _scatter_stones(rng: np.random.Generator, ground: Array, horizon: float) -> 
     """Lay small dull things on the ground, with a shadow each: clutter that no tag names."""
     height, width = ground.shape[:2]
     for _ in range(rng.integers(STONES + 1)):
-        y = rng.uniform(horizon + 8, height)
+        y = rng.uniform(horizon + 8, float(height))
         radius = rng.uniform(2.0, 6.0) * (0.5 + y / height)
         angles = np.sort(rng.uniform(0, 2 * np.pi, 9))
-        rim = np.stack([np.cos(angles), 0.6 * np.sin(angles)], axis=1) * radius * rng.uniform(0.7, 1.1, (9, 1))
+        rim: Array = np.stack([np.cos(angles), 0.6 * np.sin(angles)], axis=1) * radius * rng.uniform(0.7, 1.1, (9, 1))
         rim += (rng.uniform(0, width), y)
         tone = rng.uniform(0.25, 0.6) + rng.uniform(-0.05, 0.05, 3)
         for shift, colour in ((1.5, (0.15, 0.14, 0.12)), (0.0, tuple(map(float, tone)))):

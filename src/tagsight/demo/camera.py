@@ -14,7 +14,7 @@ def take_photo(rng: np.random.Generator, scene: Array) -> Array:
     lean = rng.uniform(-0.1, 0.1, 2).astype(np.float32)
     light = float(rng.uniform(0.97, 1.15)) + lean[0] * x + lean[1] * y - 0.1 * (x * x + y * y)
     tint = rng.uniform(0.96, 1.04, 3).astype(np.float32)
-    lit = scene * light[..., None] * tint
+    lit: Array = scene * light[..., None] * tint
     blurred = cv2.GaussianBlur(lit, (0, 0), rng.uniform(0.45, 0.75))
     # Grain of film has a size; single-pixel noise looks like a bad sensor.
     white = rng.standard_normal(scene.shape, dtype=np.float32)

@@ -16,7 +16,7 @@ def curve(*points: tuple[float, float]) -> Array:
     knots = np.array([*points, points[0]], np.float64)
     lengths = np.sqrt(np.linalg.norm(np.diff(knots, axis=0), axis=1))
     along = np.concatenate([[0.0], np.cumsum(lengths)])
-    return CubicSpline(along, knots, bc_type="periodic")(np.linspace(0, along[-1], 12 * len(points) + 1)[:-1])
+    return CubicSpline(along, knots, bc_type="periodic")(np.linspace(0, float(along[-1]), 12 * len(points) + 1)[:-1])
 
 
 def ellipse(x: float, y: float, across: float, down: float) -> Array:
@@ -35,7 +35,7 @@ def cut_jagged(outline: Array, tooth: float) -> Array:
     closed = np.vstack([outline, outline[:1]])
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(closed, axis=0), axis=1))])
     count = 2 * max(3, round(along[-1] / tooth))
-    at = np.linspace(0, along[-1], count, endpoint=False)
+    at = np.linspace(0, float(along[-1]), count, endpoint=False)
     points = np.stack([np.interp(at, along, closed[:, axis]) for axis in (0, 1)], axis=1)
     run = np.roll(points, -1, axis=0) - np.roll(points, 1, axis=0)
     normal = np.stack([run[:, 1], -run[:, 0]], axis=1) / (np.linalg.norm(run, axis=1, keepdims=True) + 1e-9)

@@ -80,7 +80,7 @@ def _remove_rendered(folder: Path) -> None:
         if is_partial(left.name) and left.is_dir():
             shutil.rmtree(left)
     photos = folder / "photos"
-    record = read_json(folder / RECORD) if (folder / RECORD).is_file() else {}
+    record: Any = read_json(folder / RECORD) if (folder / RECORD).is_file() else {}
     if not is_object(record):
         raise InputError(f"{str(folder / RECORD)!r} is not the record of a demo: choose another folder")
     files = [path for path in sorted(photos.rglob("*")) if not path.is_dir()]

@@ -98,4 +98,4 @@ def correlate_hidden(folder: Path, hidden: str, photos: list[JudgedPhoto]) -> Fl
     free, real = np.array(level), np.array(has_it, np.float64)
     spread = free.std(axis=0) * real.std()
     covariance = ((free - free.mean(axis=0)) * (real - real.mean())[:, None]).mean(axis=0)
-    return np.divide(covariance, spread, out=np.zeros(free.shape[1]), where=spread > 1e-9)
+    return np.divide(covariance, spread, out=np.zeros(int(free.shape[1])), where=spread > 1e-9)

@@ -107,7 +107,7 @@ def _learn_descriptors(sample: Array, seed: int) -> tuple[Projection, Mixture]:
 
 def _sample_descriptors(photos: list[tuple[Array, Array]], rng: np.random.Generator) -> Array:
     share = -(-DESCRIPTORS // len(photos))
-    chosen = []
+    chosen: list[Array] = []
     for pixels, _ in photos:
         values = compute_descriptors(pixels).values
         values = values.reshape(-1, values.shape[-1])

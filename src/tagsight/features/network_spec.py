@@ -5,6 +5,7 @@ What a spec leaves open is read from the graph when the network is opened (`back
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,19 +94,21 @@ def _are_names(value: Any) -> bool:
     return is_list(value) and 0 < len(value) == len({*map(str, value)}) and all(isinstance(one, str) for one in value)
 
 
+def _is_choice(value: Any, choices: tuple[str, ...]) -> bool:
+    return isinstance(value, str) and value in choices
+
+
 def _whole(least: int, most: int) -> _Key:
-    return _Key(f"a whole number from {least} to {most}", lambda value: _is_whole(value, least, most))
+    return _Key(f"a whole number from {least} to {most}", partial(_is_whole, least=least, most=most))
 
 
 def _choice(choices: tuple[str, ...]) -> _Key:
-    return _Key(f"one of {', '.join(choices)}", lambda value: isinstance(value, str) and value in choices)
+    return _Key(f"one of {', '.join(choices)}", partial(_is_choice, choices=choices))
 
 
 _KEYS = {
-    "mean": _Key(
-        f"a list of three numbers from {-LARGEST:g} to {LARGEST:g}", lambda value: _is_triple(value, -LARGEST)
-    ),
-    "scale": _Key(f"a list of three numbers from 1e-06 to {LARGEST:g}", lambda value: _is_triple(value, 1e-6)),
+    "mean": _Key(f"a list of three numbers from {-LARGEST:g} to {LARGEST:g}", partial(_is_triple, least=-LARGEST)),
+    "scale": _Key(f"a list of three numbers from 1e-06 to {LARGEST:g}", partial(_is_triple, least=1e-6)),
     "size": _Key(f"a whole number from 1 to {MAX_SIZE}, or a list [height, width] of two", _is_size),
     "multiple": _whole(1, MAX_SIZE),
     "input_layout": _choice(tuple(IMAGE_AXES)),

@@ -35,7 +35,7 @@ class ImageInput(NamedTuple):
     """The input of a network."""
 
     name: str
-    dtype: type
+    dtype: type[np.float32 | np.float16 | np.uint8]
     layout: str  # one of IMAGE_AXES
     size: tuple[int, int] | None  # (height, width) of every image, if it is fixed
 
@@ -155,7 +155,7 @@ def _read_input(path: Path, session: onnxruntime.InferenceSession, spec: Network
     height, width = (shape[axis] for axis in IMAGE_AXES[layout][1:])
     if isinstance(height, int) != isinstance(width, int):
         raise InputError(f"{path} fixes one side of its input and not the other: {shape}; export both alike")
-    fixed = (height, width) if isinstance(height, int) else None
+    fixed = (height, width) if isinstance(height, int) and isinstance(width, int) else None
     if fixed and spec.size not in (None, fixed):
         raise InputError(
             f"{path} takes images of {height} x {width} pixels only, and the key 'size' of "

@@ -5,7 +5,8 @@ vectors of a photo do not depend on the other photos of its batch, and an interr
 uninterrupted one.
 """
 
-# pyright: reportMissingImports=false
+# pyright: standard, reportMissingImports=false
+# PyTorch is optional: where it is not installed, its types are unknown.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -114,7 +114,8 @@ def learn_standard_projection(sample: Array, length: int) -> Projection:
     std = np.maximum(std, max(STD_FLOOR * float(std.max()), _TINY))
     sample /= std
     basis, offset = learn_projection(sample, min(length, sample.shape[1]))
-    size = np.sqrt(np.mean(np.sum((sample @ basis) ** 2, axis=1))) or 1.0  # the sample is centred now
+    squares: Array = np.sum((sample @ basis) ** 2, axis=1)  # the sample is centred now
+    size = np.sqrt(squares.mean()) or 1.0
     return Projection(basis / std[:, None] / size, offset / size)
 
 

@@ -103,16 +103,18 @@ def _read_views(file: BinaryIO) -> dict[str, _View]:
     machine = _Unpickler(file).load()
     if not machine["little_endian"]:
         raise pickle.UnpicklingError("it was written on a big-endian machine")
-    views = _Unpickler(file).load()
-    other = [name for name, view in views.items() if not isinstance(view, _View)]
-    if other:
-        raise pickle.UnpicklingError(f"{other[0]!r} is not a tensor")
+    content: dict[str, Any] = _Unpickler(file).load()
+    views: dict[str, _View] = {}
+    for name, view in content.items():
+        if not isinstance(view, _View):
+            raise pickle.UnpicklingError(f"{name!r} is not a tensor")
+        views[name] = view
     return views
 
 
 def _read_storages(file: BinaryIO, views: dict[str, _View]) -> dict[str, Array]:
     expected = {view.storage.key: view.storage for view in views.values()}
-    storages = {}
+    storages: dict[str, Array] = {}
     for key in _Unpickler(file).load():
         storage = expected[key]
         (count,) = struct.unpack("<q", file.read(8))

@@ -6,7 +6,7 @@ The deadline of a request is a context variable, which worker threads inherit.
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, NamedTuple, TypeVar
@@ -60,7 +60,7 @@ class LRUCache(Generic[T]):
 
 
 @contextmanager
-def answer_within(seconds: float) -> Iterator[None]:
+def answer_within(seconds: float) -> Generator[None]:
     """Let every request to an index inside the block raise `BusyError` after `seconds`."""
     before = _DEADLINE.set(time.monotonic() + seconds)
     try:
@@ -77,7 +77,7 @@ def check_deadline() -> None:
 
 
 @contextmanager
-def hold_slot(slots: threading.Semaphore) -> Iterator[None]:
+def hold_slot(slots: threading.Semaphore) -> Generator[None]:
     """Hold one of the slots of a semaphore; wait for one until the deadline, if there is one."""
     check_deadline()
     if not slots.acquire(timeout=_get_remaining()):

@@ -87,7 +87,7 @@ def find_areas(snapshot: Snapshot, photo: int, query: Query) -> FoundAreas:
         names = tuple(snapshot.words.shown[k] for k in thing)
         matches.append(Match(names, float(scores[best]), best, row.get_box(best)))
         fits = paint_regions(scores >= NEARLY * scores[best], labels)
-        _, pieces = cv2.connectedComponents(fits.astype(np.uint8), connectivity=4)
+        pieces = np.asarray(cv2.connectedComponents(fits.astype(np.uint8), connectivity=4)[1], np.int32)
         areas.append(np.isin(pieces, np.unique(pieces[labels == best])))
     return FoundAreas(row.size, tuple(matches), tuple(areas))
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tagsight.data.jsonvalues import is_object
 from tagsight.errors import InputError
 from tagsight.storage.files import write_atomically
 
@@ -117,7 +118,7 @@ def read_manifest(folder: Path, name: str = CURRENT) -> Manifest:
     """
     path = folder / name
     content = _load_json(path)
-    is_record = isinstance(content, dict)
+    is_record = is_object(content)
     digest = content.pop("sha256", None) if is_record else None
     if (digest is not None and digest != _digest(content)) or (not is_record and (folder / "parts").is_dir()):
         raise DamagedManifestError(f"{str(path)!r} is damaged: its checksum does not match; {REPAIR}")

@@ -1,7 +1,7 @@
 """Names that people give to discovered factors: kept in the index, one JSON replaced atomically under a lock."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -47,7 +47,7 @@ def remove_name(folder: Path, factor: str) -> str:
 
 
 @contextmanager
-def _change_names(folder: Path) -> Iterator[tuple[Manifest, dict[str, str]]]:
+def _change_names(folder: Path) -> Generator[tuple[Manifest, dict[str, str]]]:
     """The manifest, and the names of its model, which are stored when the block ends without an error."""
     read_manifest(folder)  # a folder without an index is left as it is
     with hold_lock(folder / "names.lock", wait=True, remove=True):

@@ -26,7 +26,7 @@ follows from the sizes of the tensors, so a file with any other header is refuse
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from math import prod
@@ -175,7 +175,7 @@ def _list_starts(sizes: Any) -> Array:
     return np.fromiter(accumulate(sizes, initial=0), START)
 
 
-def _write_file(path: Path, counts: Counts, read: Any) -> None:
+def _write_file(path: Path, counts: Counts, read: Callable[[str], Iterable[Array]]) -> None:
     """Write a part's file; `read(name)` gives the values of a tensor in chunks, in their order."""
     with replace_file(path) as file:
         file.write(_encode_header(counts))
@@ -302,7 +302,7 @@ class PartFile:
             raise DamagedPartError(path, "its photos have other regions than it holds")
 
     @contextmanager
-    def open(self) -> Iterator[OpenPart]:
+    def open(self) -> Generator[OpenPart]:
         """The open file."""
         with self.path.open("rb", buffering=0) as file:
             if _stamp(file) != self._stamp:

@@ -146,5 +146,5 @@ def _compare_regions(
 
 def _name_strongest(snapshot: Snapshot, levels: Array) -> tuple[str, ...]:
     """The factors that are more probable than not in the vector asked for."""
-    strong = [k for k in np.argsort(-levels.astype(np.int64), kind="stable") if levels[k] > LEVELS / 2]
+    strong = [int(k) for k in np.argsort(-levels.astype(np.int64), kind="stable") if levels[k] > LEVELS / 2]
     return tuple(snapshot.words.shown[k] for k in strong)

@@ -86,7 +86,7 @@ class Snapshot:
 
     def find_place(self, photo: int) -> int | None:
         """The place in `photos` of a photo by number, or None if it is not in the index."""
-        places = self.find_places(np.array([photo])) if 0 <= photo < 2**32 else []
+        places = self.find_places(np.array([photo] if 0 <= photo < 2**32 else [], np.int64))
         return int(places[0]) if len(places) else None
 
     def find_places(self, photos: Ints) -> Ints:
@@ -159,14 +159,16 @@ class Snapshot:
 
     def list_blocks(self) -> list[slice]:
         """Places in `photos` of some thousand photos each, which are stored in the same part."""
-        edges = [np.arange(first, last, BLOCK) for first, last in pairwise(self._first_rows)]
+        starts: list[int] = self._first_rows.tolist()
+        edges = [np.arange(first, last, BLOCK) for first, last in pairwise(starts)]
         places = np.searchsorted(self._rows, np.append(_join(edges), self._first_rows[-1])).tolist()
         return [slice(a, b) for a, b in pairwise(places)]
 
     def scan_block(self, block: slice, factors: Sequence[int]) -> PhotoLevels:
         """Levels of the photos of a block, in their order in `photos`; the caller holds one of `scans`."""
         check_deadline()
-        return self._read_places(factors, np.arange(block.start, block.stop))
+        first, last = int(block.start), int(block.stop)
+        return self._read_places(factors, np.arange(first, last))
 
     def describe_photos(self, photos: Ints) -> dict[int, PhotoRow]:
         """Path, size, file and boxes of photos by number."""

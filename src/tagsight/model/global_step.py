@@ -100,7 +100,7 @@ def fit_noise(summary: Summary, appearance: Appearance, strength: Floats | None 
 def fit_appearance_scale(appearance: Appearance, inverse_shape: Floats = ISOTROPIC) -> float:
     """sigma_A^2 = sum_k (phi_k Omega^-1 phi_k + D Phi_k) / (K D)."""
     mean, var = appearance
-    sizes = np.mean(mean * weight_by_shape(mean, inverse_shape), axis=1)
+    sizes: Floats = np.mean(mean * weight_by_shape(mean, inverse_shape), axis=1)
     return max(float(np.mean(sizes + var)), SMALLEST_VARIANCE)
 
 

@@ -56,8 +56,8 @@ def fit_full_noise(
     D = mean.shape[1]
     relative_var = var / noise
     prior_regions = STRENGTH * D
-    R = sum_residuals(summary, mean) + (mean.T * strength) @ mean
-    R += prior_regions * prior_scale(summary, noise, inverse_shape) * np.eye(D)
+    prior = prior_regions * prior_scale(summary, noise, inverse_shape) * np.eye(D)
+    R = sum_residuals(summary, mean) + (mean.T * strength) @ mean + prior
     covariance = (R + R.T) / (2.0 * (summary.n_regions + prior_regions + D + 1.0))
     noise = float(np.trace(covariance)) / D
     return FullNoise(Appearance(mean, noise * relative_var), noise, _invert(covariance / noise))

@@ -26,10 +26,11 @@ def paint_overlay(pixels: Array, mask: Array, names: tuple[str, ...]) -> Array:
     """(h + legend, w, 3) uint8; `mask` is scaled to `pixels` (h, w, 3)."""
     small = resize_map(mask, (pixels.shape[1], pixels.shape[0]))
     colours = make_voc_palette()
-    shown = np.unique(small[small > 0])
+    shown: Array = np.unique(small[small > 0])
     picture = np.where((small > 0)[..., None], (1 - TINT) * pixels + TINT * colours[small], pixels).astype(np.uint8)
-    for label in shown:
-        contours, _ = cv2.findContours((small == label).astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
+    for label in map(int, shown):
+        inside: Array = (small == label).astype(np.uint8)
+        contours, _ = cv2.findContours(inside, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
         cv2.drawContours(picture, contours, -1, tuple(int(value) for value in colours[label]), 2)
     return np.concatenate([picture, _draw_legend(picture.shape[1], shown, names, colours)])
 
@@ -44,7 +45,7 @@ def encode_jpeg(pixels: Array) -> bytes:
 def _draw_legend(width: int, shown: Array, names: tuple[str, ...], colours: Array) -> Array:
     """A swatch and a name for each label; lines wrap at the width of the picture."""
     font = ImageFont.load_default(LINE * 0.65)
-    entries = [(int(label), names[label - 1]) for label in shown] or [(0, "no object found")]
+    entries = [(int(label), names[int(label) - 1]) for label in shown] or [(0, "no object found")]
     places: list[tuple[int, int]] = []
     x, y = 6, 0
     for _, name in entries:

@@ -121,7 +121,7 @@ def regions_inside(photo: PhotoFeatures, box: Box) -> Array:
     width, height = photo.size
     if not (0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
         raise InputError(f"box {x0},{y0},{x1},{y1} does not fit a photo of {width} x {height} pixels")
-    h, w = photo.labels.shape
+    h, w = map(int, photo.labels.shape)
     rows = (np.arange(h) + 0.5) * height / h
     columns = (np.arange(w) + 0.5) * width / w
     inside = ((rows >= y0) & (rows < y1))[:, None] & ((columns >= x0) & (columns < x1))

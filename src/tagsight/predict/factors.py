@@ -37,7 +37,7 @@ def list_factors(model: TrainedModel) -> list[Factor]:
     names = model.factor_names
     listed: list[Factor] = []
     for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-        strongest = np.argsort(-correlation[k], kind="stable")[:COMPANIONS]
+        strongest: list[int] = np.argsort(-correlation[k], kind="stable")[:COMPANIONS].tolist()
         companions = tuple((names[m], float(correlation[k, m])) for m in strongest if correlation[k, m] > WEAKEST)
         listed.append(Factor(name, kind, float(count[k] / summary.n_regions), companions))
     return listed

@@ -18,6 +18,7 @@ import numpy as np
 
 from tagsight.classifiers.regions import BANDS
 from tagsight.data.collection import RESERVED
+from tagsight.data.jsonvalues import is_list, is_object
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.features.classic import COMPONENTS, DESCRIPTOR_LENGTH, FISHER_LENGTH
 from tagsight.features.photo_features import MAX_REGIONS
@@ -221,8 +222,8 @@ def _check_header(header: dict[str, Any]) -> str | None:
 
 def flatten(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Fields of nested records, by names such as `n_regions` or `training.bound.3`."""
-    if isinstance(value, dict | list):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
+    if is_object(value) or is_list(value):
+        items = value.items() if is_object(value) else enumerate(value)
         for key, item in items:
             yield from flatten(item, f"{name}.{key}" if name else str(key))
     else:

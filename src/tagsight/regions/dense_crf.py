@@ -69,14 +69,14 @@ def refine_labels(probability: Array, pixels: Array, field: Field = DEFAULTS) ->
 
 
 def mean_field(unary: Array, filters: list[tuple[float, Filter]], rounds: int) -> Array:
-    """(N, L) Q after some rounds from Q = softmax(u)."""
-    Q = _softmax(unary)
+    """(N, L) the marginals Q after some rounds from Q = softmax(u)."""
+    marginals = _softmax(unary)
     for _ in range(rounds):
         energy = unary.copy()
         for weight, kernel in filters:
-            energy += weight * kernel(Q)
-        Q = _softmax(energy)
-    return Q
+            energy += weight * kernel(marginals)
+        marginals = _softmax(energy)
+    return marginals
 
 
 def normalise(kernel: Filter, n_pixels: int) -> Filter:

@@ -19,12 +19,9 @@ The best-label ceiling (benchmarks/regions.py) on the 326 training photos of aPa
 is left out: with the orientation of the Lab gradient it lowered 91.3 to 89.6 on every third photo.
 """
 
-# pyright: reportAttributeAccessIssue=false
-# Half of higra's names come from its compiled module, which has no stubs.
-
 import sys
 from types import ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -50,7 +47,10 @@ def _import_higra() -> ModuleType:
     return higra
 
 
-hg = _import_higra()
+if TYPE_CHECKING:
+    import higra as hg
+else:
+    hg = _import_higra()
 
 BALANCE = 0.75
 MIN_SHARE = 0.1

@@ -36,7 +36,7 @@ class Lattice(NamedTuple):
 
 def build_lattice(points: Array) -> Lattice:
     """The lattice of `points` (N, d), d <= 5, whose unit is the filter's standard deviation."""
-    d = points.shape[1]
+    d: int = points.shape[1]
     if not 1 <= d <= MOST_FEATURES:
         raise InputError(f"the filter takes 1 to {MOST_FEATURES} features a point, not {d}")
     # The variance of splat, blur and slice together is (d + 1)^2 2/3 in each dimension of the plane.

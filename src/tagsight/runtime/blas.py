@@ -5,11 +5,12 @@ the last bit (features, models, indexes; across processes, engines and runs) are
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
-import scipy.linalg  # noqa: F401  loads SciPy's BLAS, which compiled kernels call, before the libraries are listed
+# SciPy's BLAS, which compiled kernels call, must be loaded before the libraries are listed.
+import scipy.linalg  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from threadpoolctl import LibController, ThreadpoolController
 
 _lock = threading.Lock()  # guards the two below
@@ -18,7 +19,7 @@ _before: Sequence[int] = ()  # threads of each library outside all blocks
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Generator[None]:
     """Hold BLAS to one thread while the block runs; as a decorator, while the function runs.
 
     The number of BLAS threads belongs to the process, and blocks of several Python threads may overlap: the first one
@@ -45,12 +46,13 @@ def _set_threads(numbers: Sequence[int]) -> None:
     threadpoolctl ignores all Python threads but the first that sets a number, until that one gives up control.
     """
     for library, number in zip(_libraries(), numbers, strict=True):
+        give_up_control = getattr(library, "clear_controlling_thread", None)  # of OpenBLAS only
         library.set_num_threads(number)
-        if library.get_num_threads() != number and hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread(force=True)
+        if library.get_num_threads() != number and give_up_control:
+            give_up_control(force=True)
             library.set_num_threads(number)
-        if hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread()
+        if give_up_control:
+            give_up_control()
 
 
 @cache

@@ -8,7 +8,7 @@ that kernel crashes the process.
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
@@ -60,7 +60,7 @@ def install_handlers(advice: str) -> None:
 
 
 @contextmanager
-def heed_signals(advice: str = "") -> Iterator[Stop]:
+def heed_signals(advice: str = "") -> Generator[Stop]:
     """Let signals set the flag within the block, for a script of your own; in the main thread, as Python requires."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     install_handlers(advice)
@@ -79,7 +79,7 @@ def ignore_signals() -> None:
 
 
 @contextmanager
-def defer_interrupt() -> Iterator[None]:
+def defer_interrupt() -> Generator[None]:
     """Deliver a SIGINT that comes within the block after it: for code that drops exceptions, such as a C callback."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
         yield

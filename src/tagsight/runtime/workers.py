@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection
@@ -101,7 +101,7 @@ class _Worker(NamedTuple):
 
 
 @contextmanager
-def _start_worker(function: Callable[[Any], Any]) -> Iterator[_Worker]:
+def _start_worker(function: Callable[[Any], Any]) -> Generator[_Worker]:
     """A worker that calls the function; it is killed when the block ends: its files are whole or not there."""
     paths = [os.path.abspath(path) for path in sys.path]  # an empty entry is the current folder
     ours, theirs = (Connection(end.detach()) for end in socket.socketpair())

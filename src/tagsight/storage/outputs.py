@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 
 from tagsight.errors import InputError
 from tagsight.storage.files import append_line, is_partial, read_bytes, write_atomically
+from tagsight.storage.tensor_file import is_json_object
 
 MARKER = ".tagsight.json"
 RECORD = ".tagsight-files.jsonl"
@@ -131,7 +132,7 @@ def _read_record(path: Path) -> dict[str, set[str]]:
         return written
     for line in read_bytes(path).splitlines():
         entry = _parse(line)
-        if isinstance(entry, dict):
+        if entry is not None:
             written.setdefault(str(entry.get("file")), set()).add(str(entry.get("sha256")))
     return written
 
@@ -139,14 +140,16 @@ def _read_record(path: Path) -> dict[str, set[str]]:
 def _read_marker(folder: Path) -> str | None:
     path = folder / MARKER
     entry = _parse(read_bytes(path)) if path.is_file() else None
-    return str(entry.get("kind")) if isinstance(entry, dict) else None
+    return None if entry is None else str(entry.get("kind"))
 
 
-def _parse(content: bytes) -> Any:
+def _parse(content: bytes) -> dict[str, Any] | None:
+    """The JSON object in `content`, or None if it holds none."""
     try:
-        return json.loads(content)
+        value = json.loads(content)
     except ValueError:
         return None
+    return value if is_json_object(value) else None
 
 
 def _list_foreign(folder: Path) -> list[str]:

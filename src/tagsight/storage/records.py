@@ -17,13 +17,25 @@ from functools import cache
 from math import isnan
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeGuard,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from safetensors import SafetensorError
 
 from tagsight.errors import InputError
-from tagsight.storage.tensor_file import Header, Tensors, encode_tensors, read_tensors, save_tensors
+from tagsight.storage.tensor_file import Header, Tensors, encode_tensors, is_json_object, read_tensors, save_tensors
 from tagsight.types import Array
 
 T = TypeVar("T")
@@ -134,21 +146,22 @@ def _encode(value: Any, hint: Any, path: str, tensors: Tensors) -> Any:
     if isinstance(value, bytes):
         tensors[path] = np.frombuffer(value, np.uint8)
         return None
-    if isinstance(value, np.ndarray) and not _is_scalar(value, options):
+    if _is_tensor(value, options):
         _check_dtype(value, options, path)
         tensors[path] = value
         return None
-    if _is_record(type(value)):
-        hints = _list_hints(type(value))
+    kind = cast("type[Any]", type(value))
+    if _is_record(kind):
+        hints = _list_hints(kind)
         header = {name: _encode(getattr(value, name), hints[name], _join(path, name), tensors) for name in hints}
         for mark in marks:
             place = _join(path, mark.field)
             tensors[place] = tensors[place].astype(mark.dtype)
         return header
-    if isinstance(value, dict):
+    if is_json_object(value):
         (item,) = [get_args(option)[1] for option in options if get_origin(option) is dict]
         return {key: _encode(one, item, _join(path, key), tensors) for key, one in value.items()}
-    if isinstance(value, tuple | list):
+    if _is_sequence(value):
         (sequence,) = [option for option in options if get_origin(option) in (tuple, list)]
         items = _list_items(sequence, len(value))
         return [
@@ -157,7 +170,7 @@ def _encode(value: Any, hint: Any, path: str, tensors: Tensors) -> Any:
         ]
     if isinstance(value, Enum):
         return value.value
-    plain = value.item() if isinstance(value, np.generic | np.ndarray) else value
+    plain: Any = value.item() if _is_number(value) else value
     return float(plain) if float in options and type(plain) is int else plain
 
 
@@ -169,15 +182,15 @@ def _decode(value: Any, hint: Any, path: str, tensors: Mapping[str, Array], left
         left.discard(path)
         return _decode_tensor(tensors[path], tensor_options, path)
     for option in options:
-        if _is_record(option) and isinstance(value, dict):
+        if _is_record(option) and is_json_object(value):
             return _decode_fields(option, value, path, tensors, left, marks)
-        if get_origin(option) in (tuple, list) and isinstance(value, list):
+        if get_origin(option) in (tuple, list) and _is_list(value):
             items = _list_items(option, len(value))
             if len(items) == len(value):
                 numbered = enumerate(zip(value, items, strict=True))
                 decoded = [_decode(one, item, _join(path, str(i)), tensors, left) for i, (one, item) in numbered]
                 return tuple(decoded) if get_origin(option) is tuple else decoded
-        if get_origin(option) is dict and isinstance(value, dict) and all(map(_is_text, value)):
+        if get_origin(option) is dict and is_json_object(value) and all(map(_is_text, value)):
             item = get_args(option)[1]
             return {key: _decode(one, item, _join(path, key), tensors, left) for key, one in value.items()}
         if _fits(value, option):
@@ -250,7 +263,11 @@ def _list_items(sequence: Any, n: int) -> list[Any]:
 
 
 def _is_record(kind: Any) -> bool:
-    return isinstance(kind, type) and (is_dataclass(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields")))
+    return isinstance(kind, type) and (is_dataclass(kind) or _is_named_tuple(kind))
+
+
+def _is_named_tuple(kind: Any) -> bool:
+    return issubclass(kind, tuple) and hasattr(cast("Any", kind), "_fields")
 
 
 def _is_array(option: Any) -> bool:
@@ -261,9 +278,22 @@ def _is_enum(option: Any) -> bool:
     return isinstance(option, type) and issubclass(option, Enum)
 
 
-def _is_scalar(value: Array, options: list[Any]) -> bool:
-    """Whether an array of no axes stands for a number."""
-    return value.ndim == 0 and (float in options or int in options)
+def _is_tensor(value: Any, options: list[Any]) -> TypeGuard[Array]:
+    """Whether a value is an array; one of no axes may stand for a number instead."""
+    return isinstance(value, np.ndarray) and not (value.ndim == 0 and (float in options or int in options))
+
+
+def _is_number(value: Any) -> TypeGuard[np.generic | Array]:
+    """Whether a value is a number of NumPy's."""
+    return isinstance(value, np.generic | np.ndarray)
+
+
+def _is_sequence(value: Any) -> TypeGuard[tuple[Any, ...] | list[Any]]:
+    return isinstance(value, tuple | list)
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 def _is_text(value: Any) -> bool:

@@ -8,7 +8,7 @@ bytes.) Opening such a file can run nothing.
 import json
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -58,10 +58,15 @@ def read_tensors(path: Path) -> TensorFile:
         header = json.loads(metadata[ENTRY])
     except (KeyError, ValueError, RecursionError):
         return TensorFile(None, tensors, intact=False)
-    if not isinstance(header, dict):
+    if not is_json_object(header):
         return TensorFile(None, tensors, intact=False)
     recorded = header.pop("sha256", None)
     return TensorFile(header, tensors, intact=recorded == digest_tensors(header, tensors))
+
+
+def is_json_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
 
 
 def digest_tensors(header: Header, tensors: Tensors) -> str:

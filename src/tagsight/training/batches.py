@@ -220,7 +220,7 @@ class Subset(Sequence[PhotoFeatures]):
     def __getitem__(self, index: int | slice) -> "PhotoFeatures | Subset":
         if isinstance(index, slice):
             return Subset(self._photos, self._numbers[index])
-        return self._photos[self._numbers[index]]
+        return self._photos[int(self._numbers[index])]
 
 
 def plan_length(limit: int, sizes: Ints, allowed: Array, D: int) -> int:

@@ -19,7 +19,7 @@ from tagsight.engine.inference import FittedModel
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.features.transforms import compute_directions, learn_projection, learn_standard_projection, learn_views
 from tagsight.model.fields import start_affinity
-from tagsight.model.fit import Loop
+from tagsight.model.fit import Loop, Sweep
 from tagsight.model.settings import Factors, Settings
 from tagsight.predict.object_attributes import AS_MODELLED, describe_objects, split_photos
 from tagsight.predict.predictor import Calibrations, Embedding, FittedParts, Predictor
@@ -241,7 +241,11 @@ def _fit_model(
         shrinkage=options.shrinkage,
         attribute_shrinkage=options.attribute_shrinkage,
     )
-    loop = Loop(MAX_SWEEPS, TOL, lambda sweep: context.report(stage, sweep.number, MAX_SWEEPS))
+
+    def report(sweep: Sweep) -> None:
+        context.report(stage, sweep.number, MAX_SWEEPS)
+
+    loop = Loop(MAX_SWEEPS, TOL, report)
     spec = FitSpec(D, settings, loop, start_affinity(tags, settings), options.start, options.seed)
     checkpoint = context.checkpoint and context.checkpoint.fit(stage.replace(" ", "-"))
     fit = checkpoint and checkpoint.load_fit()

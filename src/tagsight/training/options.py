@@ -100,7 +100,8 @@ class TrainOptions:
     def from_preset(cls, name: str, **changes: Any) -> Self:
         """The options of one of the paper's models (`model.settings.PRESETS`), with some of them changed."""
         check_choice(name, "preset", tuple(PRESETS))
-        return cls(**{**PRESETS[name], "classifiers": False, **changes})
+        options: dict[str, Any] = {**PRESETS[name], "classifiers": False, **changes}
+        return cls(**options)
 
     @property
     def target(self) -> ComputeTarget:

@@ -1,7 +1,7 @@
 """From a collection of tagged photos to a trained model."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib import metadata
@@ -108,7 +108,7 @@ class _Clock:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> Generator[None]:
         start = time.perf_counter()
         yield
         self.seconds[name] = time.perf_counter() - start
@@ -119,7 +119,7 @@ def make_extractor_config(collection: Collection, options: TrainOptions, report:
     if options.features != "classic":
         return pin_extractor(ExtractorConfig(options.features))
     pick = choose_photos(len(collection.photos), seed=options.seed)
-    paths = [collection.photos[i].path for i in pick]
+    paths = [collection.photos[int(i)].path for i in pick]
 
     def read() -> Iterator[tuple[Array, Array]]:
         for number, path in enumerate(paths):

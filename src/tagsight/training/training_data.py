@@ -47,8 +47,8 @@ def fit_attributes(batches: PhotoBatches, learned: FittedModel, tags: Tags, allo
             if not len(pairs.photos):
                 continue
             found = [find_deviations(appearance, *photo) for photo in photos[first:last]]
-            deviation = np.stack([found[i].deviation[o] for i, o in zip(*pairs, strict=True)])
-            n_regions = np.array([found[i].n_regions[o] for i, o in zip(*pairs, strict=True)])
+            deviation = np.stack([found[int(i)].deviation[o] for i, o in zip(*pairs, strict=True)])
+            n_regions = np.array([found[int(i)].n_regions[o] for i, o in zip(*pairs, strict=True)])
             own = expect_own(theta, pairs, tags.attributes[block]) - theta[pairs.objects]
             sums = sums.add(own, deviation, weigh_objects(n_regions))
     return solve_effects(theta, sums)

@@ -1,7 +1,7 @@
 """The web application of an index: routes, error responses and security."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib import metadata
 from pathlib import Path
@@ -46,7 +46,7 @@ def create_app(
     services = Services(index, ImageCache(), UploadAnnotator(index))
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         yield
         services.annotator.close()
 

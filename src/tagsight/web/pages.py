@@ -45,8 +45,13 @@ def open_templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("tagsight.web"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["percent"] = lambda score: f"{100 * score:.0f}%"
+    # Jinja declares no type for the values of `filters`.
+    environment.filters["percent"] = _format_percent  # pyright: ignore[reportUnknownMemberType]
     return environment
+
+
+def _format_percent(score: float) -> str:
+    return f"{100 * score:.0f}%"
 
 
 def render_page(template: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -60,7 +65,13 @@ def show_search(
 ) -> Response:
     """The search page: the photos that fit a query, or all photos."""
     names = index.factor_names
-    values = {"q": q, "threshold": threshold, "start": start, "names": names, "given_names": index.names}
+    values: dict[str, Any] = {
+        "q": q,
+        "threshold": threshold,
+        "start": start,
+        "names": names,
+        "given_names": index.names,
+    }
     try:
         if q.strip():
             found = index.find(q, top=PHOTOS_PER_PAGE + 1, threshold=threshold, start=start)

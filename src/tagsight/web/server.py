@@ -4,7 +4,7 @@ import asyncio
 import re
 import socket
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from ipaddress import ip_address
 
@@ -84,7 +84,7 @@ def serve(
 
 
 @contextmanager
-def serve_in_thread(index: Index, *, host: str = "127.0.0.1", token: str | None = None) -> Iterator[str]:
+def serve_in_thread(index: Index, *, host: str = "127.0.0.1", token: str | None = None) -> Generator[str]:
     """Serve on a free port while the block runs, and yield the address: for notebooks and tests."""
     check_token(host, token)
     with listen(host, 0) as sock:

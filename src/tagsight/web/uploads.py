@@ -1,7 +1,7 @@
 """Annotation of uploaded photos: in memory, one at a time, with limits on size, time and the number of requests."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -53,7 +53,7 @@ class UploadAnnotator:
         self._worker.shutdown(cancel_futures=True)
 
     @contextmanager
-    def _count_request(self) -> Iterator[None]:
+    def _count_request(self) -> Generator[None]:
         if self._n_requests > MAX_WAITING:
             raise make_busy_error("too many photos are waiting to be annotated; try again in a few seconds")
         self._n_requests += 1

@@ -13,18 +13,15 @@ tab, words separated by commas, as ImageNet gives it) lies beside the .mat file,
 synsets with the same first word keep their ids in brackets, since they are two objects.
 """
 
-# pyright: standard, reportUnknownVariableType=false
-# scipy has no stubs.
-
 import zlib
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat  # pyright: ignore[reportUnknownVariableType]
+from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
 from tagsight.data.collection import Row, Table
@@ -87,7 +84,7 @@ def read_labels(source: Path) -> AttributeLabels:
 
 def _load_struct(source: Path) -> dict[str, Any]:
     try:
-        content = cast("dict[str, Any]", loadmat(source, variable_names=["attrann"], squeeze_me=True))
+        content = loadmat(source, variable_names=["attrann"], squeeze_me=True)
     except NotImplementedError as error:
         raise InputError(f"{str(source)!r} is a MATLAB 7.3 file: save it with -v7") from error
     except (OSError, ValueError, TypeError, LookupError, EOFError, MatReadError, zlib.error) as error:

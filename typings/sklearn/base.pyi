@@ -1,0 +1,9 @@
+from typing import Any, Self, TypeVar
+
+_T = TypeVar("_T")
+
+class BaseEstimator:
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+    def set_params(self, **params: Any) -> Self: ...
+
+def clone(estimator: _T, *, safe: bool = True) -> _T: ...
