@@ -113,14 +113,14 @@ def test_a_broken_photo_is_reported_and_the_others_are_annotated(model: Model, p
     (tmp_path / "a.jpg").write_bytes(photo.read_bytes())
     (tmp_path / "b.jpg").write_bytes(b"not a photo")
     (tmp_path / "c.jpg").write_bytes(photo.read_bytes())
-    with pytest.warns(tagsight.LeftOutWarning, match=r"left out '.*b\.jpg': not a file of a known kind") as caught:
+    with pytest.warns(tagsight.LeftOutWarning, match=r"left out '.*b\.jpg': not a file of a known format") as caught:
         first, second, third = model.annotate(tmp_path, progress=False)
     assert caught[0].filename == __file__
     assert first.error is None
     assert first.objects == third.objects != ()
     assert second.objects == ()
     assert second.error is not None
-    assert second.error.startswith("not a file of a known kind")
+    assert second.error.startswith("not a file of a known format")
 
 
 def test_labels_of_a_segmentation_are_places_in_its_names(model: Model, photo: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from made_folder import Make
 
-from tagsight.data.collection import Collection, Row, Table, collect, find_listed, place_photo
+from tagsight.data.collection import Collection, Row, Table, collect, find_listed, resolve_photo
 from tagsight.data.synonyms import Synonyms
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
@@ -143,7 +143,7 @@ def test_links_are_photos_of_their_own_wherever_they_lead(make_folder: Make) -> 
 def test_dots_in_a_name_are_resolved_before_links(make_folder: Make) -> None:
     root = make_folder(("in/a.jpg", "elsewhere/b.jpg", "a.jpg"))
     (root / "in/sub").symlink_to(root / "elsewhere")
-    assert place_photo(root / "in", "sub/../a.jpg") == root / "in/a.jpg"
+    assert resolve_photo(root / "in", "sub/../a.jpg") == root / "in/a.jpg"
 
 
 @pytest.mark.parametrize("tag", ["background", "Free-1", "free-20"])

@@ -90,7 +90,7 @@ def test_heic_is_read_with_the_package_under_the_same_limits(folder: Path) -> No
     assert found["problems"] == {}
     assert found["read"]["good.HEIC"] == [40, 30]
     assert "more than" in found["read"]["large.heif"]
-    assert found["read"]["grows.hif"] == "its header says 40 x 30 pixels, its content 80 x 30"
+    assert found["read"]["grows.hif"] == "its header states 40 x 30 pixels, its content has 80 x 30"
 
 
 def test_other_image_files_are_reported_in_one_line(tmp_path: Path) -> None:
@@ -101,7 +101,9 @@ def test_other_image_files_are_reported_in_one_line(tmp_path: Path) -> None:
     assert [path.name for path in listing.photos] == ["a.jpg", "b.avif"]
     (problem,) = listing.problems
     assert problem.path == tmp_path
-    assert problem.reason.startswith("3 image files are of a kind that is not read ('c.CR2', 'sub/d.nef', 'sub/e.svg')")
+    assert problem.reason.startswith(
+        "3 image files are of a format that is not read ('c.CR2', 'sub/d.nef', 'sub/e.svg')"
+    )
 
 
 def test_of_many_other_image_files_ten_are_named(tmp_path: Path) -> None:

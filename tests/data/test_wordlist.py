@@ -24,7 +24,7 @@ def test_words_are_sorted_once_each(tmp_path: Path) -> None:
         ("w.csv", "word,kind\norange,noun\norange,adjective\n", "'orange' as an object and as an attribute"),
         ("w.csv", "word,kind\n", "holds no word"),
         ("w.csv", "word,kind\nhorse,thing\n", "line 2: kind 'thing'"),
-        ("w.csv", "word\nhorse\n", "a word list has word,kind"),
+        ("w.csv", "word\nhorse\n", "a word list has the columns word,kind"),
         ("w.csv", "word,kind\nhorse\n", "1 cells where the header has 2"),
         ("w.json", '{"nouns": ["horse"]}', '"objects": '),
         ("w.json", '{"objects": "horse"}', "'objects' must be a list of words"),
