@@ -1,4 +1,4 @@
-"""Label maps against true ones."""
+"""Measures of label maps against true ones."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ VOID = 255
 
 
 def count_confusion(truth: Array, found: Array, n_classes: int) -> Ints:
-    """(n_classes, n_classes) pixels by true and found label; pixels whose truth is VOID do not count."""
+    """(n_classes, n_classes) pixels by true and found label; pixels whose true label is VOID are left out."""
     known = truth != VOID
     pairs = truth[known].astype(np.int64) * n_classes + found[known]
     return np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
 def intersection_over_union(confusion: Array) -> Floats:
-    """(n_classes,) share of the pixels of a class, true or found, that are both; nan for a class that never occurs."""
+    """(n_classes,) pixels of a class in both maps over those in either; nan for a class in neither map."""
     hit = np.diag(confusion).astype(np.float64)
     either = confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)
     return np.divide(hit, either, out=np.full(len(hit), np.nan), where=either > 0)
@@ -27,12 +27,12 @@ def mean_iou(confusion: Array) -> float:
 
 
 def mean_object_iou(confusion: Ints) -> float:
-    """Mean over the classes that occur, background (0) aside; it still counts as what objects are taken for."""
+    """Mean over the objects that occur; background (0) is left out, but counts as a wrong label."""
     return mean_defined(intersection_over_union(confusion)[1:])
 
 
 def pixel_accuracy(confusion: Ints) -> float:
-    """Share of the pixels that have their true label; nan without a pixel."""
+    """Share of the pixels that have their true label; nan if there are no pixels."""
     total = confusion.sum()
     return float(np.diag(confusion).sum() / total) if total else float("nan")
 
