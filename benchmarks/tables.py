@@ -1,4 +1,4 @@
-"""Write the tables of README and docs from benchmarks/results/*.json, between the markers that name them."""
+"""Write the tables of README and docs from benchmarks/results/*.json, between markers with their names."""
 
 import json
 import re
@@ -26,12 +26,12 @@ def insert(page: Path, marker: str, table: str) -> None:
     pattern = re.compile(rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)", re.DOTALL)
     text, n = pattern.subn(lambda match: match[1] + table + match[2], page.read_text())
     if n != 1:
-        raise SystemExit(f"{page} has no place marked {marker}")
+        raise SystemExit(f"{page} has no markers {marker}")
     page.write_text(text)
 
 
 def candidates_table() -> str:
-    """Mean IoU of the preset and of settings that may replace it, on held-out training photos."""
+    """Mean IoU of the preset and of alternative settings, on held-out training photos."""
     folder = RESULTS / "validation/apascal/validation/segmentation/deep"
     sizes = (0, 8, 64, 74)
     rows = []

@@ -1,4 +1,4 @@
-"""The page of results: every table of the paper, our figures beside its own."""
+"""The page of results: every table of the paper, with the figures of the paper beside the measured ones."""
 
 from collections.abc import Container, Mapping, Sequence
 
@@ -6,13 +6,13 @@ from tagsight.features.extractor import FAMILIES
 from tagsight_bench import paper
 from tagsight_bench.board import Board, Cell, Column, Pick, tabulate
 from tagsight_bench.collections import COLLECTIONS
-from tagsight_bench.methods import ABLATIONS, METHODS, MODEL_ABLATIONS, READER_ABLATIONS
+from tagsight_bench.methods import ABLATIONS, DEFAULT_ABLATIONS, METHODS, MODEL_ABLATIONS
 from tagsight_bench.plan import ABLATED
 from tagsight_bench.sources.apascal import MATERIALS
 from tagsight_bench.times import render_times
 
 ALL = 64  # attributes of aPascal
-DIGEST_FEATURES = "deep-small"  # until `deep` has been measured
+DIGEST_FEATURES = "deep-small"  # `deep` has no tables yet
 DIGEST = ("tagsight", "activation", "wsvm", "ws-mrf-sibp", "ssvm", "supervised")
 
 HEAD = """# Results
@@ -108,11 +108,11 @@ synset is used for training.
 
 
 def render_page(cells: Sequence[Cell], quiet: Sequence[Cell], pictures: Container[str]) -> str:
-    """The whole page, with those of its pictures that are there, for the families of features that were measured.
+    """The page, with those of its pictures that exist, for the kinds of features that were measured.
 
-    Times are of the cells `quiet`, made while the machine did nothing else.
+    Times are from the cells `quiet`, measured on an otherwise idle machine.
     """
-    parts = [HEAD, *_explain_features(cells), _tell_machine(cells), PROTOCOLS]
+    parts = [HEAD, *_explain_features(cells), _describe_machines(cells), PROTOCOLS]
     for features in _list_features([*cells, *quiet], "apascal"):
         parts += [f"## aPascal, {features} features\n", *([CLASSIC] if features == "classic" else [])]
         parts += [*_render_apascal(Board(cells, "apascal", features))]
@@ -158,7 +158,7 @@ def _explain_features(cells: Sequence[Cell]) -> list[str]:
     return [DEEP_SMALL] if "deep" in measured else [DEEP_SMALL, NO_DEEP]
 
 
-def _tell_machine(cells: Sequence[Cell]) -> str:
+def _describe_machines(cells: Sequence[Cell]) -> str:
     machines = sorted({f"{cell['machine']['cpu']}, {cell['machine']['cores']} cores" for cell in cells})
     return f"Machine: {'; '.join(machines)}.\n" if machines else "Nothing has been run yet.\n"
 
@@ -198,7 +198,7 @@ def _render_apascal(board: Board) -> list[str]:
             "`plain-field` is not centred; its strengths were chosen on three sets of 326 training photos.\n",
             tabulate(board, ("ws-mrf-sibp", "ws-sibp", *MODEL_ABLATIONS), ablated),
             "The default of `tagsight train` with one thing changed ([what the parts are](explanation/default.md)):\n",
-            tabulate(board, ("tagsight", *READER_ABLATIONS), ablated),
+            tabulate(board, ("tagsight", *DEFAULT_ABLATIONS), ablated),
         ]
     return parts
 
@@ -227,7 +227,7 @@ def list_annotation(
 
 
 def list_queries() -> list[Column]:
-    """Columns of both lists of queries."""
+    """Columns of both kinds of queries."""
     return [
         Column(f"{kind}, {title}", "apascal", "queries", ALL, lambda f, k=kind, m=name: f[k][m])
         for kind in ("pairs", "triples")
@@ -236,7 +236,7 @@ def list_queries() -> list[Column]:
 
 
 def list_segmentation() -> list[Column]:
-    """A column an attribute set."""
+    """One column per attribute set."""
     return [
         Column(
             f"{n} attributes",
@@ -251,7 +251,7 @@ def list_segmentation() -> list[Column]:
 
 
 def list_labelme() -> list[Column]:
-    """Columns of the three tasks."""
+    """Columns of the three tasks of LabelMe Outdoor."""
     return [
         Column(
             f"{table}, per {unit}",

@@ -54,16 +54,16 @@ def test_every_other_photo_of_a_synset_is_judged_on(demo: Path, data: Path) -> N
     source = read_imagenet(data / "imagenet_attributes", "photos")
     truth = read_truth(demo / "photos")
     assert list(source.attribute_sets) == [N_ATTRIBUTES]
-    assert len(source.learn) + len(source.judge) == len(truth.photos)
+    assert len(source.train) + len(source.test) == len(truth.photos)
     for synset in source.vocabulary.objects:
         learn, judge = (
-            [photo.path.name for photo in part if photo.objects == (synset,)] for part in (source.learn, source.judge)
+            [photo.path.name for photo in part if photo.objects == (synset,)] for part in (source.train, source.test)
         )
         assert [name for pair in zip(learn, [*judge, ""], strict=False) for name in pair if name] == sorted(
             learn + judge
         )
         assert 0 <= len(learn) - len(judge) <= 1
-    for known in (*source.learn, *source.judge):
+    for known in (*source.train, *source.test):
         (found,) = known.boxes
         real = truth.photos[int(known.path.stem.partition("_")[2])].instances[0]
         assert found.attributes == known.attributes

@@ -17,14 +17,14 @@ from tagsight_bench.factor_rows import GAP as FACTOR_GAP
 from tagsight_bench.factor_rows import NAME, SIDE, draw_factors
 from tagsight_bench.panels import GAP, HEADING, HEIGHT, Picture, draw_panels, outline_photos, tint_labels
 from tagsight_bench.sources.rendered import read_rendered
-from tagsight_bench.trial import describe_source
+from tagsight_bench.trial import extract_source
 
 from .conftest import METHOD
 
 
 def test_photos_beside_their_outlines_and_the_truth(demo: Path) -> None:
     source = read_rendered(demo / "photos", "photos")
-    described = describe_source(source, ExtractorConfig("deep"), no_progress, "", n_workers=1)
+    described = extract_source(source, ExtractorConfig("deep"), no_progress, "", n_workers=1)
     rows = outline_photos(described, [Picture("a", METHOD, 0), Picture("b", METHOD, 10)], 2, seed=0)
     tested = [photo for photo in read_truth(demo / "photos").photos if photo.split == "test"]
     assert len(rows) == 2

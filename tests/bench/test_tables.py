@@ -90,13 +90,13 @@ def test_refined_outlines_follow_the_pixels(tmp_path: Path) -> None:
     Image.fromarray(pixels).save(tmp_path / "halves.png")
     trial = make_trial()
     regions = (np.arange(80) >= 36).astype(np.int32) * np.ones((60, 1), np.int32)
-    photo = trial.judge.photos[0]._replace(labels=regions, size=(80, 60))
+    photo = trial.test.photos[0]._replace(labels=regions, size=(80, 60))
     mask = (pixels[..., 0] > 0).astype(np.uint8)
-    sample = trial.judge._replace(photos=(photo,), masks=(mask,), paths=(tmp_path / "halves.png",))
-    candidate = Candidate(Plain(), trial._replace(judge=sample), QueryLists((), ()), 0)
+    sample = trial.test._replace(photos=(photo,), masks=(mask,), paths=(tmp_path / "halves.png",))
+    candidate = Candidate(Plain(), trial._replace(test=sample), QueryLists((), ()), 0)
     assert score_outlines(candidate)["pixel_accuracy"] == 0.95
     assert score_refined(candidate)["pixel_accuracy"] == 1
-    unmasked = trial._replace(judge=sample._replace(masks=(None,)))
+    unmasked = trial._replace(test=sample._replace(masks=(None,)))
     assert np.isnan(score_refined(Candidate(Plain(), unmasked, QueryLists((), ()), 0))["miou"])
 
 
@@ -116,17 +116,17 @@ def test_a_method_that_cannot_learn_from_new_photos_has_no_cell() -> None:
 def test_a_method_looks_once_and_is_timed() -> None:
     candidate = judge(Plain())
     assert candidate.predict_seconds is None
-    assert candidate.seen is candidate.seen
+    assert candidate.predictions is candidate.predictions
     assert candidate.predict_seconds is not None
 
 
 def test_predicted_tags() -> None:
     trial = make_trial()
-    photos = [trial.learn.photos[0], trial.learn.photos[1]]
-    assert predict_objects(trial.learn, photos).tolist() == [[1, 0], [0, 1]]
-    rare = trial.learn._replace(tags=Tags(np.zeros((20, 2), np.uint8), trial.learn.tags.attributes))
+    photos = [trial.train.photos[0], trial.train.photos[1]]
+    assert predict_objects(trial.train, photos).tolist() == [[1, 0], [0, 1]]
+    rare = trial.train._replace(tags=Tags(np.zeros((20, 2), np.uint8), trial.train.tags.attributes))
     rare.tags.objects[:, 1] = 1
-    assert predict_objects(rare, photos).tolist() == [[0, 1], [0, 1]]  # never seen, always seen
+    assert predict_objects(rare, photos).tolist() == [[0, 1], [0, 1]]  # never predictions, always predictions
 
 
 def test_pooled_features_weigh_regions_by_area() -> None:
@@ -148,7 +148,7 @@ class Taught(Plain):
 
 
 def test_strong_methods_get_their_truth_and_weak_ones_do_not() -> None:
-    sample = make_trial().learn
+    sample = make_trial().train
     place = f"{__name__}:Taught"
     for supervision, truth in (("tags", None), ("boxes", sample.instances), ("masks", sample.masks)):
         entry = Entry(place, {"strength": 2.0}, supervision)  # type: ignore[arg-type]
@@ -159,4 +159,4 @@ def test_strong_methods_get_their_truth_and_weak_ones_do_not() -> None:
 def test_a_method_that_is_not_there_is_named() -> None:
     for place in ("no.such.module:A", f"{__name__}:Nothing"):
         with pytest.raises(InputError, match="cannot be imported"):
-            make_method("x", find_entry(place), make_trial().learn)
+            make_method("x", find_entry(place), make_trial().train)
