@@ -164,7 +164,7 @@ def test_a_notebook_shows_the_photos_found(trained: Trained) -> None:
     page = opened.find("red bird", top=2)._repr_html_()
     assert page.count("data:image/jpeg;base64,") == 2
     assert all(path in page for path in trained.hits[:2])
-    assert opened.like(0, top=3)._repr_html_().count("<img") == 3
+    assert opened.find_similar(0, top=3)._repr_html_().count("<img") == 3
 
 
 def test_an_export_reports_what_it_wrote_and_left_out(model: Model, photo: Path, tmp_path: Path) -> None:

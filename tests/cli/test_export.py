@@ -108,7 +108,7 @@ def test_a_name_that_is_no_text_is_left_out(trained: Trained, tmp_path: Path) ->
         shutil.copy(unseen(trained)[0], tmp_path / "photos" / os.fsdecode(name))
     result = call("export", trained.model, tmp_path / "photos", "--format", "xmp", "-o", tmp_path / "out")
     assert result.exit_code == 1
-    assert "not valid text" in result.stderr
+    assert "not valid Unicode text" in result.stderr
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["good.jpg.xmp"]
 
 

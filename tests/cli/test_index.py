@@ -111,7 +111,7 @@ def test_photos_rank_by_what_is_found_and_masks_are_those_of_segment(
         for hit in opened.find(word, top=None):
             photo, posterior = looks[hit.path]
             assert hit.score == pytest.approx(posterior.photo[column], abs=1e-5)
-            stored = opened.look_up(hit.photo).regions
+            stored = opened.load_photo(hit.photo).regions
             for threshold in (0.0, 0.6):
                 mask = segment_objects(photo, posterior, threshold=threshold)
                 np.testing.assert_array_equal(paint_objects(stored, threshold=threshold), mask)
@@ -371,7 +371,7 @@ def test_a_second_builder_is_refused(trained: Trained, photos: Path, tmp_path: P
 
 
 def test_one_sentence_says_what_is_wrong(trained: Trained, index: Path, tmp_path: Path) -> None:
-    assert "nearest it knows are bird" in fail("find", index, "brid")
+    assert "nearest in spelling are bird" in fail("find", index, "brid")
     train, output = trained.photos / "train", tmp_path / "i"
     for says, arguments in (
         ("either a query or --like", ("find", index)),

@@ -9,7 +9,7 @@ import pytest
 from tagsight.engine.checkpoint import checkpoint_folder, has_checkpoint, open_checkpoint, remove_checkpoint
 from tagsight.errors import InputError, StoppedError
 from tagsight.runtime.interrupts import Stop
-from tagsight.storage.files import place_partial
+from tagsight.storage.files import name_partial
 from tagsight.storage.locks import hold_lock
 from tagsight.training import pipeline as training
 
@@ -130,7 +130,7 @@ def test_what_is_not_a_checkpoints_stays(tmp_path: Path) -> None:
     folder = tmp_path / "m.checkpoint"
     open_checkpoint(folder, {"a": 1}, resume=False, stop=Stop())
     (folder / "own.txt").write_text("mine")
-    left = place_partial(folder / "fits")  # by a training that was killed
+    left = name_partial(folder / "fits")  # by a training that was killed
     left.mkdir(parents=True)
     open_checkpoint(folder, {"a": 1}, resume=True, stop=Stop())
     assert not left.exists()

@@ -73,7 +73,7 @@ def check(format: str, vocabulary: Vocabulary, name: str) -> None:
 
 
 def test_a_name_that_is_no_text_is_refused() -> None:
-    with pytest.raises(InputError, match="not valid text"):
+    with pytest.raises(InputError, match="not valid Unicode text"):
         name_photo(Path("/p/\udcff.jpg"), Path("/p"))
 
 

@@ -113,7 +113,7 @@ def test_a_refused_sidecar_is_a_problem_and_the_next_photo_comes(tmp_path: Path)
     photos = [make_photo(RING, name) for name in ("a.jpg", "b.jpg", "c.jpg")]
     first, second, third = xmp.write(photos, Target(VOCABULARY, tmp_path))
     assert isinstance(first, Problem)
-    assert "a.jpg.xmp' is left as it is: XMP is not valid XML" in first.reason
+    assert "a.jpg.xmp' is not changed: XMP is not valid XML" in first.reason
     assert isinstance(second, OutputFile)
     assert take_out(second.content) == LIGHTROOM
     assert isinstance(third, Problem)

@@ -77,11 +77,11 @@ def search_slowly(
         if any(p[:, k].max() >= 0.5 for k in query.without):
             continue
         score, regions = 1.0, []
-        for thing in query.things:
+        for clause in query.clauses:
             products = []
             for region in p:
                 product = 1.0
-                for k in thing:
+                for k in clause:
                     product *= region[k]
                 products.append(product)
             regions.append(products.index(max(products)))

@@ -24,9 +24,9 @@ CLIENTS = 16
 EACH = 4
 REQUESTS: dict[str, Callable[[Index, int], object]] = {
     "outline": lambda index, n: index.find_areas(n, f"attribute{n % 80} object{n % 20}"),
-    "photo": lambda index, n: index.look_up(n),
-    "like": lambda index, n: index.like(n, top=8),
-    "like region": lambda index, n: index.like(n, n % 40, top=8),
+    "photo": lambda index, n: index.load_photo(n),
+    "like": lambda index, n: index.find_similar(n, top=8),
+    "like region": lambda index, n: index.find_similar(n, n % 40, top=8),
     "search": lambda index, n: index.find(f"attribute{n % 80} object{n % 20}, object{(n + 1) % 20}", top=25),
 }
 

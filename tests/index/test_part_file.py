@@ -224,5 +224,5 @@ def test_places_outside_a_file_that_was_not_hashed_are_refused(
     write_manifest(tmp_path, sign(tmp_path, manifest))
     index = open_index(tmp_path)
     with pytest.raises(InputError, match="has no such values"):
-        index.look_up(2)
+        index.load_photo(2)
     assert PartFile(path).counts.photos == 7

@@ -22,7 +22,7 @@ def read(text: str) -> Query:
 
 
 @pytest.mark.parametrize(
-    ("text", "things", "without"),
+    ("text", "clauses", "without"),
     [
         ("furry horse", ((FURRY, HORSE),), ()),
         ("horse furry, car shiny", ((HORSE, FURRY), (CAR, SHINY)), ()),
@@ -47,12 +47,12 @@ def read(text: str) -> Query:
         ("\uff28\uff2f\uff32\uff33\uff25", ((HORSE,),), ()),
     ],
 )
-def test_reading(text: str, things: tuple[tuple[int, ...], ...], without: tuple[int, ...]) -> None:
-    assert read(text) == Query(things, without)
+def test_reading(text: str, clauses: tuple[tuple[int, ...], ...], without: tuple[int, ...]) -> None:
+    assert read(text) == Query(clauses, without)
 
 
 @pytest.mark.parametrize(
-    ("text", "things", "without"),
+    ("text", "clauses", "without"),
     [
         ("sea lion", ((2,),), ()),
         ("sea -lion", ((0,),), (1,)),
@@ -64,16 +64,16 @@ def test_reading(text: str, things: tuple[tuple[int, ...], ...], without: tuple[
     ],
 )
 def test_the_longest_tag_wins_unless_it_is_taken_apart(
-    text: str, things: tuple[tuple[int, ...], ...], without: tuple[int, ...]
+    text: str, clauses: tuple[tuple[int, ...], ...], without: tuple[int, ...]
 ) -> None:
     words = make_words(NO_PARTS._replace(objects=("sea", "lion", "sea lion", "sealion"), attributes=()), {})
-    assert parse_query(text, words) == Query(things, without)
+    assert parse_query(text, words) == Query(clauses, without)
 
 
 @given(st.permutations(["furry", "horse", "shiny", "-bus", "horiz cyl"]))
 def test_order_of_words_does_not_matter(words: list[str]) -> None:
     query = read(" ".join(words))
-    assert [set(thing) for thing in query.things] == [{FURRY, HORSE, SHINY, CYLINDER}]
+    assert [set(clause) for clause in query.clauses] == [{FURRY, HORSE, SHINY, CYLINDER}]
     assert query.without == (BUS,)
 
 
@@ -117,7 +117,7 @@ def test_queries_that_are_none(text: str) -> None:
 @given(st.text(max_size=60) | st.text(alphabet=' ,-"/' + string.ascii_letters, max_size=60))
 def test_any_text_is_a_query_or_a_sentence(text: str) -> None:
     with suppress(InputError):
-        assert all(read(text).things)
+        assert all(read(text).clauses)
 
 
 TAG = st.text(

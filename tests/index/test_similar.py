@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_like_a_photo(folder: Path, posteriors: list[Array]) -> None:
     asked = posteriors[4].max(axis=0)
     slow = sorted((-alike(asked, one.max(axis=0)), n) for n, one in enumerate(posteriors) if n != 4)
-    hits = open_index(folder).like(4, top=12)
+    hits = open_index(folder).find_similar(4, top=12)
     assert [hit.photo for hit in hits] == [n for _, n in slow[:12]]
     assert [hit.score for hit in hits] == pytest.approx([-minus for minus, _ in slow[:12]])
 
@@ -45,7 +45,7 @@ def test_like_a_region(folder: Path, posteriors: list[Array], photo: int) -> Non
         for n, one in enumerate(posteriors)
         if n != photo
     )
-    hits = open_index(folder).like(photo, 0, top=2)
+    hits = open_index(folder).find_similar(photo, 0, top=2)
     assert [(hit.photo, hit.matches[0].region) for hit in hits] == [(n, r) for _, n, r in slow[:2]]
     assert [hit.score for hit in hits] == pytest.approx([-minus for minus, _, _ in slow[:2]])
 
@@ -64,13 +64,13 @@ def test_the_region_at_a_pixel(folder: Path, posteriors: list[Array]) -> None:
 def test_places_that_are_none(folder: Path) -> None:
     index = open_index(folder)
     for ask in (
-        lambda: index.like(999),
-        lambda: index.like(4, 99),
+        lambda: index.find_similar(999),
+        lambda: index.find_similar(4, 99),
         lambda: index.region_at(4, 100, 0),
         lambda: index.region_at(999, 0, 0),
         lambda: index.labels(999),
         lambda: index.regions(999),
-        lambda: index.like(4, top=0),
+        lambda: index.find_similar(4, top=0),
     ):
         with pytest.raises(InputError):
             ask()

@@ -11,7 +11,7 @@ from tagsight.classifiers.calibration import Calibration
 from tagsight.data.vocabulary import Tags
 from tagsight.errors import InputError
 from tagsight.model.object_attributes import learn_probability
-from tagsight.predict.object_attributes import AS_MODELLED, complete_counts, describe_objects, describe_parts
+from tagsight.predict.object_attributes import UNCALIBRATED_ODDS, complete_counts, describe_objects, describe_parts
 from tagsight.predict.predictor import Calibrations, Predictor, infer_regions, predict_photos
 from tagsight.training import fit as fitting
 from tagsight.training.batches import ALIGN
@@ -132,7 +132,7 @@ def test_counts_hold_attributes_with_their_objects(fitted: Predictor) -> None:
 
 def test_too_few_photos_to_calibrate_on_leave_the_models_own_odds() -> None:
     few = draw_world(20, seed=2)
-    assert fit_photos(few.photos, few.tags, OPTIONS).predictor.calibration.attributes == AS_MODELLED
+    assert fit_photos(few.photos, few.tags, OPTIONS).predictor.calibration.attributes == UNCALIBRATED_ODDS
 
 
 def test_photos_without_objects_or_attributes_are_learned_from(world: World) -> None:

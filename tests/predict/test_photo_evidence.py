@@ -11,7 +11,7 @@ from tagsight.data.vocabulary import Tags
 from tagsight.demo.mask_measures import mean_defined
 from tagsight.engine.inference import NewPhotos, infer_photos
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.predict.photo_evidence import collect_photo_evidence, measure_attribute_support
+from tagsight.predict.photo_evidence import collect_photo_evidence, compute_attribute_support
 from tagsight.predict.predictor import Predictor, predict_photos, stack_regions
 from tagsight.training import fit as fitting
 from tagsight.training.batches import FeatureSpace, InMemoryBatches, OnDiskBatches
@@ -27,12 +27,12 @@ def test_company_is_a_mean_of_log_odds_weighed_by_affinity() -> None:
     M = np.array([[0.5, -0.25, 0.0], [0.0, 0.0, 0.2]])
     strongest = np.array([[4.0, 8.0, -6.0], [-np.inf, 8.0, 1e9], [-np.inf, -np.inf, -np.inf]])
     expected = [[(0.5 * 4 - 0.25 * 8) / 0.75, -6.0], [-8.0, MAX_LOG_ODDS], [0.0, 0.0]]
-    assert_allclose(measure_attribute_support(strongest, M), expected)
+    assert_allclose(compute_attribute_support(strongest, M), expected)
 
 
 def test_an_object_nothing_goes_with_has_no_company() -> None:
-    assert measure_attribute_support(np.array([[3.0, 4.0]]), np.zeros((2, 2))).tolist() == [[0.0, 0.0]]
-    assert measure_attribute_support(np.zeros((2, 0)), np.zeros((3, 0))).tolist() == [[0.0] * 3] * 2
+    assert compute_attribute_support(np.array([[3.0, 4.0]]), np.zeros((2, 2))).tolist() == [[0.0, 0.0]]
+    assert compute_attribute_support(np.zeros((2, 0)), np.zeros((3, 0))).tolist() == [[0.0] * 3] * 2
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.predict.annotate import annotate_photo, describe_object, regions_inside, scale_boxes
+from tagsight.predict.annotate import annotate_photo, describe_object, scale_boxes, select_regions
 from tagsight.predict.predictor import Calibrations, Prediction, Predictor
 from tagsight.predict.segment import refine_objects, segment_objects
 from tagsight.predict.trained_model import TrainedModel
@@ -65,10 +65,10 @@ def test_a_named_object_is_described_inside_a_box(model: TrainedModel) -> None:
 
 
 def test_a_box_takes_regions_half_inside_or_else_the_most() -> None:
-    assert_array_equal(regions_inside(PHOTO, (0, 0, 6, 2)), [True, False, False])
-    assert_array_equal(regions_inside(PHOTO, (6, 2, 8, 4)), [False, True, False])
+    assert_array_equal(select_regions(PHOTO, (0, 0, 6, 2)), [True, False, False])
+    assert_array_equal(select_regions(PHOTO, (6, 2, 8, 4)), [False, True, False])
     with pytest.raises(InputError, match="does not fit a photo of 8 x 4"):
-        regions_inside(PHOTO, (0, 0, 9, 4))
+        select_regions(PHOTO, (0, 0, 9, 4))
 
 
 def test_segments_have_the_size_of_the_photo_and_background_below_the_threshold() -> None:

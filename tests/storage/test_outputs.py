@@ -8,7 +8,7 @@ import pytest
 from tagsight.engine.checkpoint import open_checkpoint, remove_checkpoint
 from tagsight.errors import InputError
 from tagsight.runtime.interrupts import Stop
-from tagsight.storage.files import place_partial, write_atomically
+from tagsight.storage.files import name_partial, write_atomically
 from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import (
     RECORD,
@@ -36,7 +36,7 @@ def test_a_new_or_empty_folder_is_claimed_and_claimed_again(tmp_path: Path) -> N
 
 
 def test_what_a_killed_process_or_the_system_left_does_not_make_a_folder_foreign(tmp_path: Path) -> None:
-    place_partial(tmp_path).write_text("half")
+    name_partial(tmp_path).write_text("half")
     (tmp_path / ".DS_Store").write_text("")
     claim_folder(tmp_path, "index")
 

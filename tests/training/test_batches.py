@@ -58,7 +58,7 @@ def test_a_budget_does_not_change_a_bit(world: World, options: TrainOptions, mon
     monkeypatch.setattr(fitting, "plan_length", plan)
     monkeypatch.setattr(fitting, "OnDiskBatches", Counting)
     stored = fit_photos(world.photos, world.tags, replace(options, memory=10**12))
-    assert seen == [2, 1, 3]  # calibrating, held out, learning
+    assert seen == [2, 1, 3]  # calibrating, held out, fitting
     assert flatten(stored) == flatten(held)
 
 

@@ -26,7 +26,7 @@ from tagsight.predict.predictor import predict_photos
 from tagsight.predict.segment import segment_objects
 from tagsight.predict.trained_model import TrainedModel
 from tagsight.runtime.progress import Report
-from tagsight.storage.files import is_partial, place_partial, write_atomically
+from tagsight.storage.files import is_partial, name_partial, write_atomically
 from tagsight.storage.outputs import check_output_file, claim_folder, is_model, is_page
 from tagsight.training.options import TrainOptions
 from tagsight.training.pipeline import train
@@ -61,7 +61,7 @@ def run_demo(folder: Path, *, n_photos: int, seed: int, report: Report) -> tuple
 
 def _render(folder: Path, n_photos: int, seed: int) -> None:
     """Render into `folder`/photos, whole or not at all, and record the files."""
-    partial = place_partial(folder)
+    partial = name_partial(folder)
     try:
         render_collection(partial, n_photos=n_photos, seed=seed)
     except OSError as problem:
