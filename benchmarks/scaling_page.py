@@ -110,7 +110,7 @@ def cost_table(assumed: Assumed) -> str:
     ]
     totals = {machines: sum(parts.values()) for machines, parts in columns.items()}
     rows.append(("together", *(f"{totals[machines]:.2f} h" for machines in MACHINES)))
-    rows.append(("hours of machines", *(f"{machines * totals[machines]:.1f}" for machines in MACHINES)))
+    rows.append(("machine hours", *(f"{machines * totals[machines]:.1f}" for machines in MACHINES)))
     rows.append(("USD", *(f"{machines * totals[machines] * assumed.hour:.0f}" for machines in MACHINES)))
     return tabulate(("", *(f"{machines} machine{'s' * (machines > 1)}" for machines in MACHINES)), rows)
 
@@ -121,7 +121,7 @@ def hours_of(machines: int, assumed: Assumed) -> dict[str, float]:
     regions = (cut["segment_photo"] + cut["read"]) / cores
     network = 1 / max(batch["photos_per_s"] for batch in read("gpu")["network"]["batches"].values())
     seconds = {
-        "photos described": n * max(regions, network) / machines,
+        "feature extraction": n * max(regions, network) / machines,
         "sweeps": assumed.fits * assumed.sweeps * (sweep_seconds(n / machines) + cluster_seconds(machines)),
         "posteriors of the training photos, on one machine": (
             assumed.fits * n * read("iteration")["inference"]["median_ms"] / 1e3 / cores

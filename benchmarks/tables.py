@@ -46,19 +46,19 @@ def iteration_table(r: dict[str, Any]) -> str:
     machine, last, inference = r["machine"], r["scaling"][-1], r["inference"]
     rows = [
         ("one sweep, fields on", f"{r['sweep_s']:.2f} s"),
-        ("the two products it cannot do without (NumPy)", f"{r['floor_s']:.2f} s"),
+        ("its two largest products alone (NumPy)", f"{r['floor_s']:.2f} s"),
         ("ratio", f"{r['ratio']:.2f}"),
-        ("the paper's order literally in NumPy", f"{r['literal_numpy_sweep_s']:.1f} s"),
+        ("a sweep in the paper's order (NumPy)", f"{r['literal_numpy_sweep_s']:.1f} s"),
         ("speed-up over it", f"{r['speed_up_over_literal']:.0f} x"),
         ("peak memory of a fit (features: {:.0f} MB)".format(r["features_mb"]), f"{r['peak_memory_mb']:.0f} MB"),
         (f"{last['photos']:,} photos: time over linear growth", f"{last['over_linear']:.2f}"),
-        ("the model's inference of a described photo, one core, median", f"{inference['median_ms']:.1f} ms"),
-        ("inference, slowest of 50", f"{inference['slowest_ms']:.1f} ms"),
+        ("inference for a photo from its features, one core, median", f"{inference['median_ms']:.1f} ms"),
+        ("inference, slowest of 50 photos", f"{inference['slowest_ms']:.1f} ms"),
     ]
     head = (
         f"{r['photos']:,} photos x {r['regions_per_photo']} regions, D = {r['D']}, K = {r['K']} "
         f"({r['active_factors']:.1f} of them allowed in a photo), float32, {r['threads']} threads of "
-        f"{machine['cores']} cores ({machine['cpu']}). The paper reports 80 s an iteration.\n\n"
+        f"{machine['cores']} cores ({machine['cpu']}). The paper reports 80 s per iteration.\n\n"
     )
     return head + tabulate(("", ""), rows)
 
@@ -73,7 +73,7 @@ def demo_table(r: dict[str, Any]) -> str:
         )
         for row in r["rows"]
     ]
-    names = ("seed", "object mIoU", "adjectives given to the right one of two objects", "hidden attribute")
+    names = ("seed", "object mIoU", "adjectives assigned to the right one of two objects", "hidden attribute")
     return tabulate(names, rows)
 
 

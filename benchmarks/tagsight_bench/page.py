@@ -26,9 +26,8 @@ masks (`supervised`).
 
 The settings of `tagsight` were chosen on training photos, by their tags, boxes and, for outlines, masks. The other
 methods choose penalties and scales by cross-validation in each fit, and `activation` its threshold by masks of
-training photos. The test photos chose no value. Their results did influence which experiments followed: outlines
-with 64 attributes were evaluated on them six times, LabelMe Outdoor twice ([how the settings were
-chosen](explanation/default.md#how-the-settings-were-chosen)).
+training photos. No value was chosen on test photos. Outlines with 64 attributes were evaluated on them six times during development,
+LabelMe Outdoor twice ([how the settings were chosen](explanation/default.md#how-the-settings-were-chosen)).
 
 Features are projected to 256 dimensions (MIML 128, w-LDA 64). The photo classifier of `tagsight` uses all 2,224
 dimensions of `deep-small`.
@@ -60,7 +59,7 @@ PROTOCOLS = """## How it is measured
   photo has the object, scaled by the region's share, P_o p_jo / max_m p_mo. For w-LDA and WSDC the probability of
   the photo is that of its best region. MAR is the mean over queries of the average recall over all precisions: the
   integral over p of the best recall at a precision of at least p, which equals the interpolated average precision.
-  mAP is not interpolated. The pairs are all that a test photo answers; the triples are 300 drawn from 1,394
+  mAP is not interpolated. The pairs are all that match a test photo; the triples are 300 drawn from 1,394
   (`benchmarks/queries`).
 - **Segmentation.** Region labels are painted at full size. Void pixels are not counted. IoU is computed from the
   pixels of all photos together. The 8 attributes are MATERIALS: the materials that most training photos have. The
@@ -194,10 +193,10 @@ def _render_apascal(board: Board) -> list[str]:
         ]
     if any(board.has_run(table, ABLATIONS) for table in ABLATED):
         parts += [
-            f"### Ablations\n\nThe paper's model with one thing changed; mIoU with {ALL} attributes.\n"
+            f"### Ablations\n\nThe paper's model with one change; mIoU with {ALL} attributes.\n"
             "`plain-field` is not centred; its strengths were chosen on three sets of 326 training photos.\n",
             tabulate(board, ("ws-mrf-sibp", "ws-sibp", *MODEL_ABLATIONS), ablated),
-            "The default of `tagsight train` with one thing changed ([what the parts are](explanation/default.md)):\n",
+            "The default of `tagsight train` with one change ([what the parts are](explanation/default.md)):\n",
             tabulate(board, ("tagsight", *DEFAULT_ABLATIONS), ablated),
         ]
     return parts

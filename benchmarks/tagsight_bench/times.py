@@ -36,7 +36,7 @@ def render_times(board: Board, n_attributes: int) -> list[str]:
         for table, attributes in asked:
             row += _time(board.cells(table, attributes, method)) if table in entry.tables else ["", ""]
         iteration, photo = paper.SECONDS_AN_ITERATION.get(method), paper.SECONDS_A_TEST_PHOTO.get(method)
-        row += [f"{iteration} s an iteration" if iteration else "", f"{1e3 * photo:.0f} ms" if photo else ""]
+        row += [f"{iteration} s per iteration" if iteration else "", f"{1e3 * photo:.0f} ms" if photo else ""]
         rows.append(row)
     return [TIME, format_table(("method", *COLUMNS), rows)]
 

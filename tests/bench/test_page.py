@@ -86,7 +86,7 @@ def test_ablations_stand_below_the_full_model() -> None:
     rows = find_rows(page, "### Ablations")
     assert rows["ws-mrf-sibp"][0] == "**40.0**"
     assert rows["no-spatial-field"] == ["30.0"] * 6 + ["not run"] * 2 + ["20.0"]
-    assert find_rows(page, "with one thing changed ([")["no-attribute-distance"] == [""] * 8 + ["not run"]
+    assert find_rows(page, "with one change ([")["no-attribute-distance"] == [""] * 8 + ["not run"]
 
 
 def test_tables_of_what_few_run_are_left_out_where_none_did() -> None:
@@ -103,8 +103,8 @@ def test_times_stand_beside_the_papers_and_are_of_a_quiet_machine() -> None:
     assert "### Time" not in render_page(cells, (), ())
     page = render_page((), cells, ())
     rows = find_rows(page, "### Time")
-    assert rows["ws-mrf-sibp"] == ["12.0", "3.4", "not run", "not run", "80 s an iteration", "200 ms"]
-    assert rows["wlda"][-2:] == ["65 s an iteration", ""]
+    assert rows["ws-mrf-sibp"] == ["12.0", "3.4", "not run", "not run", "80 s per iteration", "200 ms"]
+    assert rows["wlda"][-2:] == ["65 s per iteration", ""]
     assert page.count("### Time") == 1
 
 
