@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from record import RESULTS
@@ -58,9 +59,9 @@ def iteration_table(r: dict[str, Any]) -> str:
     head = (
         f"{r['photos']:,} photos x {r['regions_per_photo']} regions, D = {r['D']}, K = {r['K']} "
         f"({r['active_factors']:.1f} of them allowed in a photo), float32, {r['threads']} threads of "
-        f"{machine['cores']} cores ({machine['cpu']}). The paper reports 80 s per iteration.\n\n"
+        f"{machine['cores']} cores ({machine['cpu']}). The paper reports 80 s per iteration."
     )
-    return head + tabulate(("", ""), rows)
+    return fill(head, 118) + "\n\n" + tabulate(("", ""), rows)
 
 
 def demo_table(r: dict[str, Any]) -> str:

@@ -26,8 +26,9 @@ masks (`supervised`).
 
 The settings of `tagsight` were chosen on training photos, by their tags, boxes and, for outlines, masks. The other
 methods choose penalties and scales by cross-validation in each fit, and `activation` its threshold by masks of
-training photos. No value was chosen on test photos. Outlines with 64 attributes were evaluated on them six times during development,
-LabelMe Outdoor twice ([how the settings were chosen](explanation/default.md#how-the-settings-were-chosen)).
+training photos. No value was chosen on test photos. Outlines with 64 attributes were evaluated on them six times
+during development, LabelMe Outdoor twice ([how the settings were
+chosen](explanation/default.md#how-the-settings-were-chosen)).
 
 Features are projected to 256 dimensions (MIML 128, w-LDA 64). The photo classifier of `tagsight` uses all 2,224
 dimensions of `deep-small`.

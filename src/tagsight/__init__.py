@@ -1,4 +1,4 @@
-"""Learn what each noun and adjective looks like from photos with tags alone.
+"""Learn nouns and adjectives from photos that have only tags, and find them in other photos.
 
 >>> import tagsight
 >>> model = tagsight.train("photos/")                       # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Collections with truth as trials."""
+"""Collections with ground truth as trials."""
 
 from pathlib import Path
 
@@ -20,15 +20,15 @@ from tagsight_bench.trial import ExtractedSource, Trial, locate_instances, make_
 from ..evaluation.cases import make_photo
 
 
-def pose(source: Source, n_attributes: int) -> Trial:
-    """The trial with one made photo for all, where only the truth matters."""
+def make_trial_without_features(source: Source, n_attributes: int) -> Trial:
+    """The trial with the same generated photo for all photos, for tests of the ground truth."""
     photo = (make_photo(),)
     return make_trial(ExtractedSource(source, photo * len(source.train), photo * len(source.test)), n_attributes)
 
 
 def test_rendered_truth_as_arrays(demo: Path) -> None:
     truth = read_truth(demo / "photos")
-    trial = pose(read_rendered(demo / "photos", "photos"), 10)
+    trial = make_trial_without_features(read_rendered(demo / "photos", "photos"), 10)
     tested = [photo for photo in truth.photos if photo.split == "test"]
     assert trial.vocabulary.objects == truth.objects
     assert truth.hidden not in trial.vocabulary.attributes
@@ -42,23 +42,23 @@ def test_rendered_truth_as_arrays(demo: Path) -> None:
     assert (trial.train.tags.attributes == union).all()
 
 
-def test_a_smaller_attribute_set_has_its_columns_alone(demo: Path) -> None:
-    trial = pose(read_rendered(demo / "photos", "photos"), 0)
+def test_a_smaller_attribute_set_has_its_columns_only(demo: Path) -> None:
+    trial = make_trial_without_features(read_rendered(demo / "photos", "photos"), 0)
     assert trial.train.tags.attributes.shape == (len(trial.train.photos), 0)
     assert trial.test.instances[0].attributes.shape[1] == 0
     with pytest.raises(InputError, match="choose one of 0, 10"):
-        pose(read_rendered(demo / "photos", "photos"), 8)
+        make_trial_without_features(read_rendered(demo / "photos", "photos"), 8)
 
 
-def test_holding_out_never_touches_the_test_photos(demo: Path) -> None:
+def test_validation_never_uses_test_photos(demo: Path) -> None:
     source = read_rendered(demo / "photos", "photos")
     held = split_for_validation(source)
-    learn, judge = {photo.path for photo in held.train}, {photo.path for photo in held.test}
-    assert learn | judge == {photo.path for photo in source.train}
-    assert not learn & judge
-    assert abs(len(learn) - len(judge)) <= 1
+    train, test = {photo.path for photo in held.train}, {photo.path for photo in held.test}
+    assert train | test == {photo.path for photo in source.train}
+    assert not train & test
+    assert abs(len(train) - len(test)) <= 1
     assert split_for_validation(source) == held
-    assert [photo.path for photo in held.test] == sorted(judge)
+    assert [photo.path for photo in held.test] == sorted(test)
 
 
 def test_void_of_a_mask_file_is_void(tmp_path: Path, demo: Path) -> None:
@@ -66,13 +66,13 @@ def test_void_of_a_mask_file_is_void(tmp_path: Path, demo: Path) -> None:
     Image.fromarray(np.array([[0, 1], [2, 0]], np.uint8)).save(tmp_path / "mask.png")
     known = TruePhoto(tmp_path / "a.jpg", (), (), mask=tmp_path / "mask.png")
     labelled = source._replace(train=(), test=(known,), void=0)
-    (mask,) = pose(labelled, 0).test.masks
+    (mask,) = make_trial_without_features(labelled, 0).test.masks
     assert mask is not None
     assert mask.tolist() == [[VOID, 1], [2, VOID]]
 
 
-def test_query_lists_come_back(tmp_path: Path, demo: Path) -> None:
-    trial = pose(read_rendered(demo / "photos", "photos"), 10)
+def test_query_lists_are_read_as_written(tmp_path: Path, demo: Path) -> None:
+    trial = make_trial_without_features(read_rendered(demo / "photos", "photos"), 10)
     lists = draw_lists(trial.test.instances, count=7)
     assert len(lists.pairs) == 7
     assert {len(query.attributes) for query in lists.triples} == {2}
@@ -85,7 +85,7 @@ def test_query_lists_come_back(tmp_path: Path, demo: Path) -> None:
         read_lists(tmp_path / "q.json", trial.vocabulary)
 
 
-def test_the_kept_queries_are_those_the_script_draws(repository: Path, real_data: Path) -> None:
+def test_the_committed_queries_are_those_of_the_script(repository: Path, real_data: Path) -> None:
     source = read_apascal(real_data / "apascal", "photos")
     assert (len(source.train), len(source.test)) == (2113, 2227)
     vocabulary = Vocabulary(source.vocabulary.objects, source.attribute_sets[64])
@@ -117,7 +117,7 @@ def test_real_boxes_lie_in_their_photos_and_masks_fit(real_data: Path) -> None:
             assert 0 <= y0 < y1 <= height
     labelme = read_labelme(real_data / "labelme_outdoor", "photos")
     assert (len(labelme.train), len(labelme.test)) == (2127, 206)
-    trial = pose(labelme._replace(train=labelme.train[:3], test=labelme.test[:3]), 0)
+    trial = make_trial_without_features(labelme._replace(train=labelme.train[:3], test=labelme.test[:3]), 0)
     for tags, mask in zip(trial.test.tags.objects, trial.test.masks, strict=True):
         assert mask is not None
         assert set(np.unique(mask)) - {VOID} <= set(np.flatnonzero(tags) + 1)

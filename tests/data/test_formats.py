@@ -1,4 +1,4 @@
-"""HEIC with and without the optional package, and files of other kinds: nothing is dropped without a word."""
+"""HEIC with and without the optional package, and other image files: every file is read or reported."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def report(folder: Path, plugin: str) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three files that begin like HEIC: one sound, one too large, one that decodes to more than it says."""
+    """Three files that begin like HEIC: valid, too large, and decoded to another size than its header states."""
     place = tmp_path / "photos"
     place.mkdir()
     for name, size in {"good.HEIC": (40, 30), "large.heif": (20_000, 9_000), "grows.hif": (40, 30)}.items():

@@ -46,7 +46,7 @@ def test_unusable_files_are_refused(make_folder: Make, entries: object, classes:
         open_collection(make_labelme(make_folder, entries, classes), split="train")
 
 
-def test_the_split_must_be_said(make_folder: Make) -> None:
+def test_the_split_must_be_given(make_folder: Make) -> None:
     with pytest.raises(InputError, match="choose one of train, test"):
         open_collection(make_labelme(make_folder, [A, B]))
 

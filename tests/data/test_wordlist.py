@@ -6,7 +6,7 @@ from tagsight.data.wordlist import load_wordlist, sort_words
 from tagsight.errors import InputError
 
 
-def test_csv_and_json_say_the_same(tmp_path: Path) -> None:
+def test_json_and_csv_give_the_same_word_list(tmp_path: Path) -> None:
     (tmp_path / "w.csv").write_text("kind,word\nnoun,Horse\nattribute,furry\nobject,horse\n")
     (tmp_path / "w.json").write_text('{"objects": ["horse"], "attributes": ["Furry", " "]}')
     assert load_wordlist(tmp_path / "w.csv") == load_wordlist(tmp_path / "w.json")

@@ -1,4 +1,4 @@
-"""Queries as people type them."""
+"""Parsing of queries."""
 
 import string
 from contextlib import suppress
@@ -47,7 +47,9 @@ def read(text: str) -> Query:
         ("\uff28\uff2f\uff32\uff33\uff25", ((HORSE,),), ()),
     ],
 )
-def test_reading(text: str, clauses: tuple[tuple[int, ...], ...], without: tuple[int, ...]) -> None:
+def test_queries_are_parsed_into_clauses(
+    text: str, clauses: tuple[tuple[int, ...], ...], without: tuple[int, ...]
+) -> None:
     assert read(text) == Query(clauses, without)
 
 
@@ -63,7 +65,7 @@ def test_reading(text: str, clauses: tuple[tuple[int, ...], ...], without: tuple
         ("sea lions", ((2,),), ()),
     ],
 )
-def test_the_longest_tag_wins_unless_it_is_taken_apart(
+def test_the_longest_tag_is_read_unless_it_is_separated(
     text: str, clauses: tuple[tuple[int, ...], ...], without: tuple[int, ...]
 ) -> None:
     words = make_words(NO_PARTS._replace(objects=("sea", "lion", "sea lion", "sealion"), attributes=()), {})
@@ -85,12 +87,12 @@ def test_order_of_words_does_not_matter(words: list[str]) -> None:
         ("feathered", "feather"), ("handlebar", "handlebars"), ("fur", "furry"), ("wings", "wing"),
     ],
 )  # fmt: skip
-def test_inflections(word: str, known: str) -> None:
+def test_inflected_words_are_recognised(word: str, known: str) -> None:
     words = make_words(NO_PARTS._replace(objects=(known, "other"), attributes=()), {})
     assert words.find(word) == 0
 
 
-def test_a_word_as_it_is_written_comes_before_an_inflection() -> None:
+def test_an_exact_word_is_preferred_to_an_inflection() -> None:
     words = make_words(NO_PARTS._replace(objects=("glass", "glasses", "car", "cars"), attributes=()), {})
     assert [words.find(word) for word in ("glass", "glasses", "cars", "car")] == [0, 1, 3, 2]
 
@@ -108,14 +110,14 @@ def test_an_unknown_word_is_answered_with_the_nearest(word: str, nearest: str) -
 
 
 @pytest.mark.parametrize("text", ["", "  ", ",", "-horse", "the", '"horse', "x" * (LONGEST_QUERY + 1), '""'])
-def test_queries_that_are_none(text: str) -> None:
+def test_queries_without_a_word_to_find_are_refused(text: str) -> None:
     with pytest.raises(InputError):
         read(text)
 
 
 @settings(max_examples=100)
 @given(st.text(max_size=60) | st.text(alphabet=' ,-"/' + string.ascii_letters, max_size=60))
-def test_any_text_is_a_query_or_a_sentence(text: str) -> None:
+def test_any_text_is_a_query_or_an_error_of_one_sentence(text: str) -> None:
     with suppress(InputError):
         assert all(read(text).clauses)
 

@@ -121,12 +121,12 @@ def parse_query(text: str, words: Words) -> Query:
         if factor is not None:
             (without if token.excluded else clauses[-1])[factor] = None
         at += length
-    asked = tuple(tuple(clause) for clause in clauses if clause)
-    if not asked:
+    nonempty = tuple(tuple(clause) for clause in clauses if clause)
+    if not nonempty:
         raise InputError(f"the query {text!r} has no word to find; give one such as {_example(words)}")
-    if sum(map(len, asked)) + len(without) > MOST_WORDS:
+    if sum(map(len, nonempty)) + len(without) > MOST_WORDS:
         raise InputError(f"the query has more than {MOST_WORDS} words; leave some out")
-    return Query(asked, tuple(without))
+    return Query(nonempty, tuple(without))
 
 
 def _split(text: str) -> list[_Token]:

@@ -57,7 +57,7 @@ def stat_files(source: PhotoSource) -> tuple[dict[str, FileStat], list[Problem]]
 
     A photo that changes later has another time at the next build, which then annotates it again.
     """
-    seen: dict[str, FileStat] = {}
+    stats: dict[str, FileStat] = {}
     problems: list[Problem] = []
     for path in source.photos:
         name = path.relative_to(source.root).as_posix()
@@ -71,5 +71,5 @@ def stat_files(source: PhotoSource) -> tuple[dict[str, FileStat], list[Problem]]
         except OSError as error:
             problems.append(Problem(path, error.strerror or str(error)))
             continue
-        seen[name] = FileStat(path, status.st_size, status.st_mtime_ns)
-    return seen, problems
+        stats[name] = FileStat(path, status.st_size, status.st_mtime_ns)
+    return stats, problems

@@ -74,7 +74,7 @@ def describe_object(
     objects = {normalise_tag(word): o for o, word in enumerate(model.vocabulary.objects)}
     if normalise_tag(name) not in objects:
         known = ", ".join(model.vocabulary.objects) or "none"
-        raise InputError(f"the model does not know the object {name!r}; it knows {known}")
+        raise InputError(f"the model has no object {name!r}; its objects are {known}")
     o = objects[normalise_tag(name)]
     allowed = None if box is None else select_regions(photo, box)
     return describe_region(model, photo, posterior, o, n_attributes, threshold, allowed)

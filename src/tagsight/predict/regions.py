@@ -61,11 +61,11 @@ def describe_regions(photo: PhotoRegions) -> list[RegionDetails]:
     names = photo.names
     ends = np.cumsum([len(names.objects), len(names.attributes)])
     labels = photo.named.label
-    seen: list[RegionDetails] = []
+    details: list[RegionDetails] = []
     for region, (row, box) in enumerate(zip(photo.probabilities, photo.boxes.tolist(), strict=True)):
         objects, attributes, free = np.split(row, ends)
         ranked = rank_words(objects, names.objects, REGION_OBJECTS)
-        seen.append(
+        details.append(
             RegionDetails(
                 region,
                 (box[0], box[1], box[2], box[3]),
@@ -75,7 +75,7 @@ def describe_regions(photo: PhotoRegions) -> list[RegionDetails]:
                 rank_words(free, names.free, REGION_FREE),
             )
         )
-    return seen
+    return details
 
 
 class ListedObject(NamedTuple):
