@@ -58,7 +58,7 @@ def test_a_box_outside_the_photo_is_refused(trained: Trained, box: str) -> None:
 
 def test_unknown_features_are_refused(trained: Trained, tmp_path: Path) -> None:
     message = fail("train", trained.photos / "train", "-o", tmp_path / "m", "--features", "sift")
-    assert "deep, deep-small, classic or an ONNX file" in message
+    assert "deep, deep-small, classic or the path of an ONNX file" in message
 
 
 def test_an_unknown_device_is_refused(trained: Trained, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_an_index_equals_that_of_this_machine(
     ("options", "said"),
     [
         (("--engine", "spark"), "engine must be one of local, ray, got 'spark'"),
-        (("--address", "auto"), "choose engine 'ray', or leave it out"),
+        (("--address", "auto"), "choose engine 'ray', or omit the address"),
         (("--engine", "ray", "--memory", "2GB"), "memory limits this machine"),
     ],
 )
