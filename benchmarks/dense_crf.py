@@ -16,7 +16,7 @@ import numpy as np
 
 from record import write_result
 from tagsight.data.photo import read_photo
-from tagsight.regions.dense_crf import DEFAULTS, bilateral_filter, refine_labels
+from tagsight.regions.dense_crf import DEFAULTS, make_bilateral_filter, refine_labels
 
 LABELS = 21
 PHOTOS = 20
@@ -44,7 +44,7 @@ def main() -> None:
         few = probability.copy()
         few[..., 4:] = 1e-3
         times = {
-            "lattice": clock(lambda pixels=pixels: bilateral_filter(pixels, DEFAULTS)),
+            "lattice": clock(lambda pixels=pixels: make_bilateral_filter(pixels, DEFAULTS)),
             "21 labels": clock(lambda pixels=pixels, p=probability: refine_labels(p, pixels)),
             "4 labels": clock(lambda pixels=pixels, p=few: refine_labels(p, pixels)),
         }

@@ -11,8 +11,8 @@ from scipy.special import expit
 from tagsight.data.photo import read_photo
 from tagsight.demo.mask_measures import (
     class_accuracy,
+    compute_iou,
     count_confusion,
-    intersection_over_union,
     mean_iou,
     mean_object_iou,
     pixel_accuracy,
@@ -148,7 +148,7 @@ def _measure_masks(trial: Trial, labels: list[Ints]) -> Figures:
 
 def _measure_confusion(trial: Trial, confusion: Ints) -> Figures:
     names = ("background", *trial.vocabulary.objects)
-    iou = intersection_over_union(confusion)
+    iou = compute_iou(confusion)
     return {
         "miou": mean_iou(confusion),
         "object_miou": mean_object_iou(confusion),

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from tagsight.classifiers.calibration import MAX_LOG_ODDS, Calibration, fit_calibration
 from tagsight.data.vocabulary import Tags
-from tagsight.demo.mask_measures import mean_defined
+from tagsight.demo.mask_measures import average_defined
 from tagsight.engine.inference import NewPhotos, infer_photos
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.photo_evidence import collect_photo_evidence, compute_attribute_support
@@ -126,7 +126,7 @@ def test_attribute_support_improves_the_ranking_of_objects_with_correlated_attri
     assert found.calibration.objects.photo_slope > 0.01
     new, truth = [photos[i] for i in test], drawn.tags.objects[test]
     right = [
-        mean_defined(
+        average_defined(
             measure_columns(
                 average_precision, np.array([prediction.photo for prediction in predict_photos(model, new)]), truth
             )

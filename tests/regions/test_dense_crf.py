@@ -8,11 +8,11 @@ from tagsight.errors import InputError
 from tagsight.regions.dense_crf import (
     DEFAULTS,
     Field,
-    bilateral_filter,
-    mean_field,
-    normalise,
+    make_bilateral_filter,
+    make_spatial_filter,
+    normalise_kernel,
     refine_labels,
-    spatial_filter,
+    run_mean_field,
 )
 from tagsight.regions.permutohedral import build_lattice, filter_values
 from tagsight.types import Array, Floats
@@ -58,9 +58,9 @@ def place_pixels(height: int, width: int, reach: float) -> Floats:
 def test_the_spatial_filter_sums_all_pairs():
     values = np.random.default_rng(0).random((12 * 9, 3))
     exact = sum_pairs(place_pixels(9, 12, 1.7)) @ values
-    one = spatial_filter((9, 12), 1.7)(values)
+    one = make_spatial_filter((9, 12), 1.7)(values)
     assert_allclose(one / one.sum() * exact.sum(), exact, rtol=2e-3)
-    same = normalise(spatial_filter((9, 12), 1.7), 108)(values)
+    same = normalise_kernel(make_spatial_filter((9, 12), 1.7), 108)(values)
     assert_allclose(same, normal(place_pixels(9, 12, 1.7)) @ values, atol=2e-4)
 
 
@@ -75,11 +75,11 @@ def test_mean_field_with_exact_filters_equals_that_of_the_article():
     unary = np.log(rng.dirichlet(np.ones(4), 80))
     near, similar_colours = sum_pairs(rng.normal(size=(80, 2))), sum_pairs(rng.normal(size=(80, 5)))
     filters = [
-        (3.0, normalise(lambda values: near @ values, 80)),
-        (10.0, normalise(lambda values: similar_colours @ values, 80)),
+        (3.0, normalise_kernel(lambda values: near @ values, 80)),
+        (10.0, normalise_kernel(lambda values: similar_colours @ values, 80)),
     ]
     exact = infer_exactly(unary, [(3.0, near), (10.0, similar_colours)], 6)
-    assert_allclose(mean_field(unary, filters, 6), exact, atol=1e-6)
+    assert_allclose(run_mean_field(unary, filters, 6), exact, atol=1e-6)
 
 
 @pytest.mark.parametrize(("d", "worst", "mean"), [(1, 0.06, 0.01), (2, 0.15, 0.02), (5, 0.35, 0.06)])
@@ -89,7 +89,7 @@ def test_the_lattice_approximates_the_sum_over_all_pairs(d: int, worst: float, m
     points = rng.uniform(-1.5, 1.5, (400, d))
     values = rng.random((400, 3))
     lattice = build_lattice(points)
-    found = normalise(lambda v: filter_values(lattice, v), 400)(values)
+    found = normalise_kernel(lambda v: filter_values(lattice, v), 400)(values)
     exact = normal(points) @ values
     error = np.abs(found - exact) / exact
     assert error.max() < worst
@@ -130,11 +130,11 @@ def test_refined_labels_agree_with_the_exact_field():
     kernels = [(2.0, sum_pairs(place_pixels(14, 18, 1.5))), (4.0, sum_pairs(points))]
     unary = np.log(probability.reshape(-1, 2))
     exact = infer_exactly(unary, kernels, 5)
-    found = mean_field(
+    found = run_mean_field(
         unary,
         [
-            (2.0, normalise(spatial_filter((14, 18), 1.5), 252)),
-            (4.0, normalise(bilateral_filter(pixels, field), 252)),
+            (2.0, normalise_kernel(make_spatial_filter((14, 18), 1.5), 252)),
+            (4.0, normalise_kernel(make_bilateral_filter(pixels, field), 252)),
         ],
         5,
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.demo import PhotoTruth, Truth, read_classes, read_instances
-from tagsight.demo.mask_measures import count_confusion, intersection_over_union
+from tagsight.demo.mask_measures import compute_iou, count_confusion
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.predictor import Prediction
 from tagsight.predict.segment import segment_objects
@@ -52,7 +52,7 @@ def score_rendered(model: TrainedModel, folder: Path, truth: Truth, photos: list
     best = int(np.argmax(correlation)) if len(correlation) else -1
     return RenderedScores(
         confusion,
-        intersection_over_union(confusion),
+        compute_iou(confusion),
         float(np.mean(right)) if right else float("nan"),
         len(right),
         best,

@@ -60,13 +60,13 @@ def refine_labels(probability: Array, pixels: Array, field: Field = DEFAULTS) ->
         return np.full((height, width), kept[0])
     unary = np.log(np.maximum(flat[:, kept], LEAST)).astype(np.float32)
     filters = [
-        (field.spatial_weight, normalise(spatial_filter((height, width), field.spatial_reach), len(flat))),
-        (field.bilateral_weight, normalise(bilateral_filter(pixels, field), len(flat))),
+        (field.spatial_weight, normalise_kernel(make_spatial_filter((height, width), field.spatial_reach), len(flat))),
+        (field.bilateral_weight, normalise_kernel(make_bilateral_filter(pixels, field), len(flat))),
     ]
-    return kept[mean_field(unary, filters, field.rounds).argmax(axis=1)].reshape(height, width)
+    return kept[run_mean_field(unary, filters, field.rounds).argmax(axis=1)].reshape(height, width)
 
 
-def mean_field(unary: Array, filters: list[tuple[float, Filter]], rounds: int) -> Array:
+def run_mean_field(unary: Array, filters: list[tuple[float, Filter]], rounds: int) -> Array:
     """(N, L) Q after `rounds` updates, starting from Q = softmax(u)."""
     Q = _softmax(unary)
     for _ in range(rounds):
@@ -77,13 +77,13 @@ def mean_field(unary: Array, filters: list[tuple[float, Filter]], rounds: int) -
     return Q
 
 
-def normalise(kernel: Filter, n_pixels: int) -> Filter:
+def normalise_kernel(kernel: Filter, n_pixels: int) -> Filter:
     """The filter D^-1/2 K D^-1/2 of a kernel K."""
     root = 1 / np.sqrt(np.maximum(kernel(np.ones((n_pixels, 1), np.float32)), np.finfo(np.float32).tiny))
     return lambda values: root * kernel(root * values)
 
 
-def spatial_filter(shape: tuple[int, int], reach: float) -> Filter:
+def make_spatial_filter(shape: tuple[int, int], reach: float) -> Filter:
     """The kernel over positions."""
 
     def convolve(values: Array) -> Array:
@@ -95,7 +95,7 @@ def spatial_filter(shape: tuple[int, int], reach: float) -> Filter:
     return convolve
 
 
-def bilateral_filter(pixels: Array, field: Field) -> Filter:
+def make_bilateral_filter(pixels: Array, field: Field) -> Filter:
     """The kernel over positions and colours."""
     height, width = pixels.shape[:2]
     down, across = np.mgrid[:height, :width]
