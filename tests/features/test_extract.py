@@ -102,7 +102,7 @@ def test_unreadable_photos_are_reported_and_left_out(photos: list[Path], tmp_pat
     extraction = run([photos[0], bad, gone, photos[1]])
     assert extraction.photos == (photos[0], photos[1])
     assert [problem.path for problem in extraction.problems] == [bad, gone]
-    assert "kind" in extraction.problems[0].reason
+    assert "known format" in extraction.problems[0].reason
     assert "No such file" in extraction.problems[1].reason
 
 
