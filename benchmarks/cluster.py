@@ -1,9 +1,9 @@
-"""Sweeps on a Ray cluster of this machine: the model of this process, also under kills; what Ray adds to a sweep.
+"""Sweeps on a Ray cluster of this machine: agreement with one process, also under kills; overhead of Ray per sweep.
 
     python benchmarks/cluster.py [--photos 2113] [--sweeps 20]
 
-Beside threads stand bare processes on pipes, which do the same work and send the same summaries as the actors.
-(Not named ray.py: a script's folder comes first on the path, and `import ray` would find it.)
+Besides threads and actors, processes connected by pipes are timed, which do the same work and send the same summaries
+as the actors. (The script is not named ray.py, since `import ray` would then import it.)
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as scratch, join_cluster():
         os.environ["TAGSIGHT_CACHE"] = scratch
-        os.environ["OMP_NUM_THREADS"] = "1"  # of bare processes, as Ray has it for its actors
+        os.environ["OMP_NUM_THREADS"] = "1"  # one BLAS thread per process, as Ray sets it for its actors
         figures = {
             "ray": ray.__version__,
             "sweeps": options.sweeps,
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 class Problem:
-    """A shard with its start."""
+    """A shard and its initial state."""
 
     def __init__(self, X: Array, tags: Array, groups: Ints, edges: Ints):
         allowed = np.hstack([tags, np.ones((len(tags), N_FREE), np.uint8)])
@@ -121,7 +121,7 @@ def fit_on(engine: str, n: int, problem: Problem, n_sweeps: int) -> tuple[Fit, A
 
 
 def kill_actors(n_sweeps: int) -> dict[str, Any]:
-    """An actor gets SIGKILL five times at random moments: the same bits, and how long it took."""
+    """Kill an actor by SIGKILL five times at random moments: whether the result is equal, and the time it took."""
     problem = draw_photos(300, np.float32)
     start = time.perf_counter()
     exact, nu = fit_on("ray", 2, problem, n_sweeps)
@@ -147,7 +147,7 @@ def kill_actors(n_sweeps: int) -> dict[str, Any]:
 
 
 def time_sweeps(n_photos: int, n_sweeps: int) -> dict[str, Any]:
-    """Median milliseconds a sweep, global step included."""
+    """Median milliseconds per sweep, including the global step."""
     work = draw_workload(n_photos, D, seed=0)
     problem = Problem(work.X, work.tags, work.groups, work.edges)
     cores = os.cpu_count() or 1
@@ -181,7 +181,7 @@ def time_batch(batch: Any, problem: Problem, n_sweeps: int) -> float:
 
 
 class ProcessBatch:
-    """The same workers behind pipes, with nothing that would survive a crash."""
+    """The same workers connected by pipes, without recovery from a crash."""
 
     def __init__(self, shard: Shard, local: Local, n: int, folder: Path):
         context = multiprocessing.get_context("spawn")

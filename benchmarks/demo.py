@@ -1,4 +1,4 @@
-"""What `make demo` finds in its rendered collection, tags of the judged photos unknown, for three seeds.
+"""The scores of `make demo` on the test photos of its rendered collection, for three seeds.
 
 python benchmarks/demo.py
 """

@@ -1,7 +1,7 @@
-"""How long the dense CRF takes for a photo, and how much of it is the lattice.
+"""Time of the dense CRF per photo, and the share of the lattice in it.
 
 Processor seconds on one thread for photos of aPascal's segmentation training split at the scale of analysis, with all
-21 labels probable everywhere, and with the four that survive pruning where a classifier is fairly sure.
+21 labels probable everywhere, and with the four that remain after pruning for a classifier that is fairly certain.
 
     python benchmarks/dense_crf.py --data DIR
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from record import write_result
 from tagsight.data.photo import read_photo
-from tagsight.regions.dense_crf import DEFAULTS, bilateral_filter, refine_labels
+from tagsight.regions.dense_crf import DEFAULTS, make_bilateral_filter, refine_labels
 
 LABELS = 21
 PHOTOS = 20
@@ -38,13 +38,13 @@ def main() -> None:
     names = (root / "ImageSets" / "Segmentation" / "train.txt").read_text().split()[:PHOTOS]
     rng = np.random.default_rng(0)
     seconds: dict[str, list[float]] = {"lattice": [], "21 labels": [], "4 labels": []}
-    for number, name in enumerate([names[0], *names]):  # the first compiles
+    for number, name in enumerate([names[0], *names]):  # the first call compiles
         pixels = read_photo(root / "JPEGImages" / f"{name}.jpg").pixels
         probability = rng.dirichlet(np.ones(LABELS), pixels.shape[:2]).astype(np.float32)
         few = probability.copy()
         few[..., 4:] = 1e-3
         times = {
-            "lattice": clock(lambda pixels=pixels: bilateral_filter(pixels, DEFAULTS)),
+            "lattice": clock(lambda pixels=pixels: make_bilateral_filter(pixels, DEFAULTS)),
             "21 labels": clock(lambda pixels=pixels, p=probability: refine_labels(p, pixels)),
             "4 labels": clock(lambda pixels=pixels, p=few: refine_labels(p, pixels)),
         }

@@ -1,7 +1,7 @@
-"""Draw the queries that every method is asked on aPascal's test photos, and keep them.
+"""Draw the queries for aPascal's test photos, and store them.
 
-300 object-attribute-attribute triples, uniformly without repetition from the 1,394 that an instance of a test photo
-answers; and the object-attribute pairs, of which there are no 300: all 242 that can be answered.
+300 object-attribute-attribute triples, drawn uniformly without repetition from the 1,394 that an instance of a test
+photo matches; and all 242 object-attribute pairs that an instance matches.
 
     python benchmarks/draw_queries.py --data DIR
 """
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=data, required=data is None, help="folder with apascal/")
     source = read_apascal(parser.parse_args().data / "apascal", "photos")
     vocabulary = Vocabulary(source.vocabulary.objects, source.attribute_sets[64])
-    truth = [locate_instances(photo, vocabulary) for photo in source.judge]
+    truth = [locate_instances(photo, vocabulary) for photo in source.test]
     write_lists(QUERIES / "apascal.json", draw_lists(truth), vocabulary)
 
 

@@ -1,10 +1,10 @@
-"""Speed of the `deep` description of regions beside the bare network forward, on one core.
+"""Time of `deep` feature extraction compared with the forward pass of the network alone, on one core.
 
     python benchmarks/extraction.py --data DIR
 
-For each photo and input size, in turn: the forwards on the resized pixels alone (one for each zoom of the settings),
-then the whole description (resize, normalise, forwards, pooling, colour) with regions given as a grid of 80 cells.
-Taking turns photo by photo keeps a busy machine from favouring either. The median over photos is what counts.
+For each photo and input size, in turn: the forward passes on the resized pixels (one for each zoom of the settings),
+then the whole extraction (resize, normalise, forward passes, pooling, colour) with a grid of 80 cells as regions. The
+two alternate photo by photo, so that other load on the machine affects both alike. Results are medians over photos.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data = os.environ.get("TAGSIGHT_DATA")
     parser.add_argument("--data", type=Path, default=data, required=data is None, help="folder with apascal/")
-    parser.add_argument("--photos", type=int, default=60, help="how many photos to time")
+    parser.add_argument("--photos", type=int, default=60, help="number of photos")
     return parser.parse_args()
 
 
@@ -76,7 +76,7 @@ def make_grid(height: int, width: int, *, rows: int = 8, columns: int = 10) -> A
 
 
 def measure(backbone: Backbone, photos: list[Array]) -> dict[str, Any]:
-    """Medians in milliseconds; the first photo warms up and is not counted."""
+    """Medians in milliseconds; the first photo is a warm-up and not counted."""
     forward, whole = [], []
     stages: dict[str, list[float]] = {"resize_and_normalise": [], "pooling": [], "colour": []}
     names = {zoom: tuple(use.name for use in DEFAULTS.maps if use.zoom == zoom) for _, _, _, zoom in DEFAULTS.maps}
@@ -104,7 +104,7 @@ def pool(maps: list[Array], labels: Array) -> list[Array]:
 
 
 def clock(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What the call gives, and its time in milliseconds."""
+    """The result of the call, and its time in milliseconds."""
     start = time.perf_counter()
     result = call()
     return result, 1e3 * (time.perf_counter() - start)

@@ -1,8 +1,8 @@
-"""Draw the factors of a model by the regions where they are clearest.
+"""Draw the factors of a model by their example crops.
 
     python benchmarks/factor_picture.py demo/demo.model -o docs/images/factors.jpg
 
-A picture with real photos may not lie in the project; a model that `tagsight demo` left is of rendered ones.
+A picture of real photos must not be in the project; the model of `tagsight demo` has rendered ones.
 """
 
 import argparse

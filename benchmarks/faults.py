@@ -1,11 +1,11 @@
-"""What happens when files are damaged: each part of this script is one kind of fault, results/faults.json has them all.
+"""Outcomes of damaged files, full disks and signals, written to results/faults.json. The parts of this script:
 
     flips      single-bit flips of a model file, of each file of an index, and of entries of the feature cache
-    full-disk  every command that writes, on a disk that is full at some moment (needs root on Linux)
-    stops      every command that takes long, stopped by signals at random moments
+    full-disk  every command that writes, on a disk that becomes full during its run (needs root on Linux)
+    stops      every long-running command, stopped by signals at random moments
     kills      the same commands and the processes they start, killed by SIGKILL
 
-A small model is trained on rendered photos first. Every try runs in a forked process, so a crash counts as a result.
+First, a small model is trained on rendered photos. Every try runs in a forked process, so a crash is an outcome.
 """
 
 import argparse
@@ -37,18 +37,18 @@ from tagsight.training.options import TrainOptions
 from tagsight.training.pipeline import train
 
 N_PHOTOS, N_REGIONS = 24, 30
-LIMIT = 60  # seconds of a try
+LIMIT = 60  # seconds per try
 
 Figures = dict[str, Any]
 
 
 class Setup(NamedTuple):
-    """What is damaged."""
+    """The files that are damaged."""
 
     photos: Path
     model: Path
     index_folder: Path
-    fingerprint: str  # of the describer
+    fingerprint: str  # of the feature extractor
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def read_parts() -> Figures:
-    """The parts of the last results, which are kept where they are not measured again."""
+    """The parts of the last results; those that are not measured again are kept."""
     path = RESULTS / "faults.json"
     return {name: part for name, part in json.loads(path.read_text()).items() if name in PARTS} if path.exists() else {}
 
@@ -83,7 +83,7 @@ def prepare(folder: Path) -> list[str]:
 
 
 def in_child(work: Callable[[], Any], limit: int = LIMIT) -> dict[str, Any]:
-    """What a forked process makes of it: an answer, a sentence (refused), a traceback, or a signal (crash)."""
+    """The outcome of a call in a forked process: an answer, a sentence (refused), a traceback, or a signal (crash)."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -106,7 +106,7 @@ def in_child(work: Callable[[], Any], limit: int = LIMIT) -> dict[str, Any]:
 
 
 def flip(setup: Setup, n_tries: int) -> Figures:
-    """Single-bit flips: what each file's reader makes of them, and a build of an index after it."""
+    """Single-bit flips: the outcome of reading each file, and of a build of the index after it."""
     model = load_model(setup.model)
     photos = sorted(setup.photos.glob("*.jpg"))
     extraction = extract.extract(photos, model.extractor_config, n_regions=model.n_regions, n_workers=1)
@@ -114,12 +114,12 @@ def flip(setup: Setup, n_tries: int) -> Figures:
     found: Figures = {"tries per file": n_tries}
     found["model file"] = count_flips([setup.model], n_tries, lambda: annotate(load_model(setup.model), extraction))
     found["entries of the feature cache"] = count_flips(
-        extraction.entries, n_tries, lambda: describe_again(model, photos)
+        extraction.entries, n_tries, lambda: extract_again(model, photos)
     )
     opened = extract.open_extractor
     extract.open_extractor = lambda extractor_config: SimpleNamespace(
         fingerprint=setup.fingerprint
-    )  # all is in the cache
+    )  # everything is in the cache
     for path in sorted(path for path in setup.index_folder.rglob("*") if path.is_file() and path.stat().st_size):
         name = path.relative_to(setup.index_folder).with_suffix("").as_posix().split("-")[0]
         name = "models" if name.startswith("models") else name
@@ -132,20 +132,20 @@ def flip(setup: Setup, n_tries: int) -> Figures:
 
 
 def annotate(model: TrainedModel, extraction: extract.Extraction) -> list[Any]:
-    """Posteriors of some photos."""
+    """Predictions for some photos."""
     return [
         part.round(9).tolist() for one in predict_photos(model.predictor, list(extraction.load())[:2]) for part in one
     ]
 
 
-def describe_again(model: TrainedModel, photos: Sequence[Path]) -> list[Any]:
-    """Vectors of the photos."""
+def extract_again(model: TrainedModel, photos: Sequence[Path]) -> list[Any]:
+    """The vectors of the photos."""
     found = extract.extract(photos, model.extractor_config, n_regions=model.n_regions, n_workers=1).load()
     return [[photo.features.astype(float).sum(), int(photo.labels.sum()), len(photo.edges)] for photo in found]
 
 
 def read_index(folder: Path) -> dict[str, Any]:
-    """All that an index says of its photos."""
+    """Everything that an index stores of its photos."""
     index = open_index(folder)
     rows: dict[str, Any] = {"words": index.words}
     for hit in index.find("bird", top=None):
@@ -156,16 +156,16 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 
 def rebuild(setup: Setup) -> dict[str, Any]:
-    """As `read_index`, after a build, and whether that repaired anything."""
+    """As `read_index`, after a build, and whether the build repaired anything."""
     built = build_index(load_model(setup.model), list_source(setup.photos), setup.index_folder, n_workers=1)
     return {**read_index(setup.index_folder), "repaired": bool(built.repairs)}
 
 
 def count_flips(
-    paths: Sequence[Path], n_tries: int, ask: Callable[[], Any], folder: Path | None = None
+    paths: Sequence[Path], n_tries: int, call: Callable[[], Any], folder: Path | None = None
 ) -> dict[str, Any]:
-    """Outcomes of `ask` with one bit of one of the files changed; `folder` is restored after each try."""
-    wanted = in_child(ask)
+    """Outcomes of `call` after flipping one bit of one of the files; `folder` is restored after each try."""
+    wanted = in_child(call)
     rng = np.random.default_rng(0)
     outcomes: Counter[str] = Counter()
     examples: dict[str, str] = {}
@@ -176,9 +176,9 @@ def count_flips(
         flipped = bytearray(kept[path])
         flipped[place // 8] ^= 1 << place % 8
         path.write_bytes(flipped)
-        got = in_child(ask)
+        got = in_child(call)
         damaged = path.exists() and path.read_bytes() == flipped
-        outcome = judge(got, wanted, damaged)
+        outcome = name_outcome(got, wanted, damaged)
         outcomes[outcome] += 1
         if "answer" not in got:
             examples.setdefault(outcome, str(next(iter(got.values())))[:300])
@@ -187,11 +187,11 @@ def count_flips(
                 one.unlink()
         for one, content in kept.items():
             one.write_bytes(content)
-    short = {name: re.sub(r"'/[^']*/", "'", text) for name, text in examples.items()}  # without temporary folders
+    short = {name: re.sub(r"'/[^']*/", "'", text) for name, text in examples.items()}  # names without temporary folders
     return {**outcomes, "examples": short}
 
 
-def judge(got: dict[str, Any], wanted: dict[str, Any], damaged: bool) -> str:
+def name_outcome(got: dict[str, Any], wanted: dict[str, Any], damaged: bool) -> str:
     """The name of an outcome."""
     if "answer" not in got:
         return {"refused": "refused with a sentence"}.get(next(iter(got)), next(iter(got)))
@@ -206,7 +206,7 @@ def judge(got: dict[str, Any], wanted: dict[str, Any], damaged: bool) -> str:
 
 
 def fill(setup: Setup, n_tries: int) -> Figures:
-    """Commands on a disk that fills up."""
+    """Commands on a disk that becomes full."""
     del n_tries  # each command has its own
     folder = setup.model.parent
     return fill_disk(Inputs(str(folder / "photos"), str(setup.model), str(setup.index_folder)), folder / "mount")
@@ -214,13 +214,13 @@ def fill(setup: Setup, n_tries: int) -> Figures:
 
 def stop(setup: Setup, n_tries: int) -> Figures:
     """Commands stopped at random moments, three times as often as a file is flipped."""
-    del setup  # it makes one of its own
+    del setup  # each command makes its own
     return stop_commands(3 * n_tries)
 
 
 def kill(setup: Setup, n_tries: int) -> Figures:
     """Commands and their processes killed at random moments, a twentieth as often as a file is flipped."""
-    del setup  # it makes one of its own
+    del setup  # each command makes its own
     return kill_commands(max(1, n_tries // 20))
 
 

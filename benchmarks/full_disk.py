@@ -1,8 +1,8 @@
-"""Commands on a disk that is full at some moment of their run: a part of `faults.py`; needs root on Linux.
+"""Commands on a disk that becomes full during their run: a part of `faults.py`; needs root on Linux.
 
-A small file system is mounted for each try, and the command is run once, to know how much it writes; in every other try
-its output is removed then. The disk is filled up to the room for a share of that, and the command is run again. It must
-end with one sentence and exit code 1, or finish; an earlier output must still be there; and with the room back, the
+A small file system is mounted for each try. The command is run once, to measure how much it writes; in every second try
+its output is then removed. The disk is filled up to a share of that amount, and the command is run again. It must end
+with one sentence and exit code 1, or finish; an earlier output must still exist; and when the space is free again, the
 same command must finish.
 """
 
@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOMS = 6  # shares of what a command writes, each with and without an earlier output
+ROOMS = 6  # shares of the bytes that a command writes, each with and without an earlier output
 SIZE = 512 * 2**20  # bytes of the file system
 FILLER = "filler"
-INSIDE = "inside"  # first argument of the process that sees the mounted file system
+INSIDE = "inside"  # first argument of the process in which the file system is mounted
 
 
 class Inputs(NamedTuple):
-    """What the commands read, on another disk."""
+    """The inputs of the commands, on another disk."""
 
     photos: str  # folder of train/ and test/
     model: str
@@ -78,7 +78,7 @@ def _run_inside(inputs: Inputs, mount: Path, name: str, share: float, fresh: boo
     if name == "name":
         _call(commands["index"])
     command = commands[name]
-    _call(command)  # makes the network's file in the cache, too
+    _call(command)  # also builds the network in the cache
     kept = "a.index" if name == "name" else ""
     before = _measure(mount)
     _remove(mount, kept)
@@ -114,7 +114,7 @@ def _call(command: Sequence[str], *, check: bool = True) -> subprocess.Completed
 
 
 def _remove(mount: Path, keep: str) -> None:
-    """Remove what the command wrote, features in the cache included."""
+    """Remove the output of the command and features in the cache."""
     for path in (mount / "cache").rglob("*.safetensors"):
         path.unlink()
     for path in mount.iterdir():
@@ -128,7 +128,7 @@ def _measure(mount: Path) -> int:
 
 
 def _list_outputs(mount: Path) -> set[str]:
-    """Files that people would miss, as far as they are not empty: not caches, checkpoints and the demo's photos."""
+    """Output files that are not empty, without caches, checkpoints and the photos of the demo."""
     files = [path.relative_to(mount) for path in mount.rglob("*") if path.is_file() and path.stat().st_size]
     apart = ("cache", "demo/photos", "a.model.checkpoint", "a.index/parts", FILLER)
     return {str(path) for path in files if not str(path).startswith(apart) and not path.name.startswith(".")}

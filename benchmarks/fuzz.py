@@ -1,4 +1,4 @@
-"""Requests made from the API's own description, and from its violations."""
+"""Requests that are generated from the API's own description, valid and invalid ones."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,15 +13,15 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 from schemathesis.core.result import Err
 
-PATIENCE = 120.0  # seconds for an answer of a busy machine
+PATIENCE = 120.0  # seconds to wait for an answer on a busy machine
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 
 
 def fuzz_api(address: str, *, n_examples: int, start: int = 0) -> dict[str, Counter[int]]:
-    """How often each operation answered with each status, over `n_examples` requests of either mode.
+    """The number of answers by operation and status, over `n_examples` requests of either kind.
 
-    Hardly any text is a query and hardly any number a photo's, so every other request has its words and numbers
-    replaced by some that are.
+    Random text is hardly ever a query and a random number hardly ever that of a photo, so in every second request words
+    and numbers are replaced by existing ones.
     """
     with httpx.Client(base_url=address, trust_env=False) as client:
         schema = schemathesis.openapi.from_dict(client.get("/openapi.json").json())
@@ -42,13 +42,13 @@ def fuzz_api(address: str, *, n_examples: int, start: int = 0) -> dict[str, Coun
         statuses = found.setdefault(f"{operation.method.upper()} {operation.path}", Counter())
         for mode in MODES:
             send = make_sender(statuses, known)
-            with suppress(Unsatisfiable):  # nothing violates the description of an operation that takes nothing
+            with suppress(Unsatisfiable):  # an operation without parameters has no invalid requests
                 seed(start)(run(given(operation.as_strategy(generation_mode=mode))(send)))()
     return found
 
 
 def list_known(client: httpx.Client) -> list[dict[str, Any]]:
-    """Values that mean something to this server, by the name of the parameter."""
+    """Existing values of this server, by the name of the parameter."""
     words = client.get("/api/words").json()
     nouns, adjectives = words["objects"], words["attributes"]
     queries = [f"{nouns[k % len(nouns)]}, {word} -{nouns[-1]}" for k, word in enumerate(adjectives)]
@@ -61,7 +61,7 @@ def list_known(client: httpx.Client) -> list[dict[str, Any]]:
 
 
 def make_sender(statuses: Counter[int], known: Iterator[dict[str, Any]]) -> Callable[[Case], None]:
-    """Sends a request and counts its answer."""
+    """A function that sends a request and counts its answer."""
 
     def send(case: Case) -> None:
         if statuses.total() % 2:

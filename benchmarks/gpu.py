@@ -1,12 +1,12 @@
-"""Sweeps on a GPU: agreement with the CPU in double precision, time at two sizes, and what bounds it; the network.
+"""Sweeps on a GPU: agreement with the CPU in double precision, time at two sizes and its bounds; the network.
 
     python benchmarks/gpu.py            writes results/gpu.json
     python benchmarks/gpu.py --scaling  writes results/scaling_gpu.json: time and memory against the number of photos
 
-A sweep is a local step: the globals go to the GPU, every photo is swept there, the summary comes back. The global step
-that follows in a fit is on the CPU and timed beside it. Ceilings (a bare copy, bare matrix products) are measured in
-the same run. The parts of a sweep are timed apart, each over all chunks and launch by launch; their sum may differ a
-little from the time of a whole step.
+A sweep is a local step: the global parameters are copied to the GPU, every photo is updated there, and the summary is
+copied back. The global step that follows in a fit runs on the CPU and is timed separately. Upper limits (a copy, matrix
+products) are measured in the same run. The parts of a sweep are timed separately, each over all chunks and launch by
+launch, so their sum may differ slightly from the time of a whole step.
 """
 
 # pyright: reportMissingImports=false
@@ -42,7 +42,7 @@ SIZES = (1_000, 10_000, 100_000)  # photos, of --scaling
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--photos", type=int, default=1_000_000, help="of the large run; 0 leaves it out")
+    parser.add_argument("--photos", type=int, default=1_000_000, help="photos of the large run; 0 leaves it out")
     parser.add_argument("--scaling", action="store_true", help="only time and memory against the number of photos")
     options = parser.parse_args()
     figures: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def measure_ceilings() -> dict[str, float]:
-    """Bytes a second of a copy (read and written), operations a second of 8192-cubed products."""
+    """Bytes per second of a copy (read and written), operations per second of products of 8192 x 8192 matrices."""
     source, target = torch.randn(2, 2**30, device=GPU)
     found = {"copy_bytes_per_s": 2 * source.nbytes / time_on_gpu(lambda: target.copy_(source), 10)}
     for name, dtype in PRECISIONS.items():
@@ -83,14 +83,14 @@ def measure_apascal(repeats: int) -> dict[str, Any]:
 
 
 def measure_large(n_photos: int, repeats: int) -> dict[str, Any]:
-    """So many photos of 80 regions, D = 320, in bfloat16."""
+    """`n_photos` photos of 80 regions, D = 320, in bfloat16."""
     D = 320
     figures = measure_repeated(n_photos, 2000, D, torch.bfloat16, repeats)
     return {"photos": n_photos, "regions_per_photo": 80, "D": D, "K": K, "bfloat16": figures}
 
 
 def measure_scaling(repeats: int) -> dict[str, Any]:
-    """Photos of 80 regions, D = 256, fields on: seconds a sweep and memory of the GPU for more and more photos."""
+    """Seconds per sweep and memory of the GPU against the number of photos; 80 regions, D = 256, both fields."""
     D = 256
     found: dict[str, Any] = {"regions_per_photo": 80, "D": D, "K": K}
     for name, dtype in PRECISIONS.items():
@@ -104,7 +104,7 @@ def measure_scaling(repeats: int) -> dict[str, Any]:
 
 
 def measure_repeated(n_photos: int, distinct: int, D: int, dtype: torch.dtype, repeats: int) -> dict[str, Any]:
-    """The layout of `distinct` photos over and over, with fresh features; also the memory taken on the GPU."""
+    """The layout of `distinct` photos, repeated, with new features; also the memory used on the GPU."""
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     times = n_photos // distinct
@@ -119,7 +119,7 @@ def measure_repeated(n_photos: int, distinct: int, D: int, dtype: torch.dtype, r
 
 
 def measure_sweep(photos: Photos, posterior: Posterior, affinity: Any, repeats: int) -> dict[str, Any]:
-    """Median times of a step and of its parts; bytes and operations that a step cannot do without."""
+    """Median times of a step and of its parts; the bytes and operations that a step needs at least."""
     D = photos.features.shape[1]
     blank = blank_globals(SETTINGS, D)
     first = steps.local_step(photos, posterior, blank, SETTINGS, 0)
@@ -161,7 +161,7 @@ def time_steps(step: Callable[[], object], n_warm: int, repeats: int) -> list[fl
 
 
 def time_global_step(summary: Summary, state: Globals) -> float:
-    """On the CPU, one thread, as in a fit."""
+    """Seconds on the CPU with one thread, as in a fit."""
     with thread_map(1):
         start = time.perf_counter()
         global_step(summary, state, SETTINGS)
@@ -213,7 +213,7 @@ def time_parts(photos: Photos, posterior: Posterior, state: Globals, repeats: in
 
 
 def repeat_photos(few: Photos, times: int, D: int) -> Photos:
-    """The photos' layout so many times one after another, with fresh noise for features."""
+    """The layout of the photos, repeated `times` times, with random noise as features."""
     n = times * (len(few.neighbour_start) - 1)
     features = torch.zeros((n + few.block, D), dtype=few.features.dtype, device=GPU)
     for part in features[:n].split(2**20):

@@ -1,7 +1,8 @@
-"""How close the GPU's posterior is to that of the CPU in double precision; part of `gpu.py`.
+"""Agreement of the GPU's posterior with that of the CPU in double precision; part of `gpu.py`.
 
-The most probable object of a region is taken by log-odds: a nu above 1 - 6e-8 is 1 in single precision, and two such
-objects tie. What nu itself says stands beside it. Regions of photos without an object tag are left out.
+The most probable object of a region is chosen by log-odds, since a nu above 1 - 6e-8 is 1 in single precision and two
+such objects are tied. The agreement of nu itself is reported too. Regions of photos without an object tag are left
+out.
 """
 
 # pyright: reportMissingImports=false
@@ -38,7 +39,7 @@ Step = Callable[[Globals, int], tuple[Local, Summary, Array]]  # passes; log-odd
 
 
 class RegionScores(NamedTuple):
-    """A posterior: nu and its log-odds by region, stick orders; and the point its last sweep started from."""
+    """A posterior: nu and its log-odds by region, stick orders; and the state before its last sweep."""
 
     nu: Array  # (N, K)
     log_odds: Array  # (N, K)
@@ -48,10 +49,10 @@ class RegionScores(NamedTuple):
 
 
 def compare_with_cpu() -> dict[str, Any]:
-    """Planted photos, the same start: whole trainings, and single sweeps from points of the CPU's training.
+    """Planted photos, the same start: whole trainings, and single sweeps from states of the CPU's training.
 
-    Beside the comparison with the features as they are stands that with what the GPU holds of them, which tells
-    arithmetic from storage; and single precision on the CPU.
+    The GPU is compared with the CPU on the same features and on the features as the GPU stores them, which separates
+    the effect of arithmetic from that of storage; and with the CPU in single precision.
     """
     appearance = draw_appearance(FACTORS.total, D, scale=0.3, seed=0)
     planted = draw_planted(
@@ -59,7 +60,7 @@ def compare_with_cpu() -> dict[str, Any]:
     )
     shard = shard_of_planted(planted, planted.X)
     start = start_of(shard)
-    asked = np.any(planted.tags[planted.groups, :N_OBJECTS], axis=1)
+    tagged = np.any(planted.tags[planted.groups, :N_OBJECTS], axis=1)
     with thread_map(None) as run:
 
         def on_cpu(X: Array) -> dict[int, RegionScores]:
@@ -71,17 +72,17 @@ def compare_with_cpu() -> dict[str, Any]:
             return train(lambda where: step_on_gpu(shard, where, dtype), start, shard.layout, planted)
 
         exact = on_cpu(planted.X)
-        found: dict[str, Any] = {"photos": PHOTOS, "regions_per_photo": REGIONS, "D": D, "regions": int(asked.sum())}
+        found: dict[str, Any] = {"photos": PHOTOS, "regions_per_photo": REGIONS, "D": D, "regions": int(tagged.sum())}
         found["bound"] = {n: reading.bound for n, reading in exact.items()}
-        found["cpu_float32"] = compare(on_cpu(planted.X.astype(np.float32)), exact, asked)
+        found["cpu_float32"] = compare(on_cpu(planted.X.astype(np.float32)), exact, tagged)
         for name, dtype in PRECISIONS.items():
             held = torch.from_numpy(planted.X).to(dtype).double().numpy()
             on_held = exact if np.array_equal(held, planted.X) else on_cpu(held)
             ours, again = on_gpu(dtype), on_gpu(dtype)
             found[name] = {
-                "after_sweeps": compare(ours, exact, asked),
-                "after_sweeps_on_the_features_held": compare(ours, on_held, asked),
-                "one_sweep_from_the_same_point": compare(one_sweep(on_held, shard, dtype), on_held, asked),
+                "after_sweeps": compare(ours, exact, tagged),
+                "after_sweeps_on_the_features_held": compare(ours, on_held, tagged),
+                "one_sweep_from_the_same_point": compare(one_sweep(on_held, shard, dtype), on_held, tagged),
                 "same_again": all(np.array_equal(again[n].log_odds, ours[n].log_odds) for n in SWEEPS),
             }
     return found
@@ -90,7 +91,7 @@ def compare_with_cpu() -> dict[str, Any]:
 def train(
     start_engine: Callable[[Local], Step], local: Local, layout: Layout, planted: Planted
 ) -> dict[int, RegionScores]:
-    """The posterior after so many sweeps of a training, for each of SWEEPS."""
+    """The posterior after each number of sweeps in SWEEPS."""
     step = start_engine(local)
     blank = blank_globals(SETTINGS, D)
     local, first, _ = step(blank, 0)
@@ -107,7 +108,7 @@ def train(
 
 
 def one_sweep(theirs: dict[int, RegionScores], shard: Shard, dtype: torch.dtype) -> dict[int, RegionScores]:
-    """What the GPU makes of the points from which the CPU's last sweeps started."""
+    """The GPU's posteriors after one sweep from the states before the CPU's last sweeps."""
     found: dict[int, RegionScores] = {}
     for number, reading in theirs.items():
         local, state = reading.before
@@ -151,15 +152,15 @@ def read(local: Local, log_odds: Array, layout: Layout, bound: float, before: tu
 
 
 def compare(
-    ours: dict[int, RegionScores], theirs: dict[int, RegionScores], asked: Array
+    ours: dict[int, RegionScores], theirs: dict[int, RegionScores], tagged: Array
 ) -> dict[int, dict[str, float]]:
-    return {number: differences(ours[number], theirs[number], asked) for number in ours}
+    return {number: differences(ours[number], theirs[number], tagged) for number in ours}
 
 
-def differences(ours: RegionScores, theirs: RegionScores, asked: Array) -> dict[str, float]:
-    """Shares of regions, but for the bound and nu."""
-    nu, exact = (reading.nu[asked, :N_OBJECTS] for reading in (ours, theirs))
-    same = choose(ours.log_odds, asked) == choose(theirs.log_odds, asked)
+def differences(ours: RegionScores, theirs: RegionScores, tagged: Array) -> dict[str, float]:
+    """Shares of regions, except for the bound and nu."""
+    nu, exact = (reading.nu[tagged, :N_OBJECTS] for reading in (ours, theirs))
+    same = choose(ours.log_odds, tagged) == choose(theirs.log_odds, tagged)
     same_nu = nu.argmax(axis=1) == exact.argmax(axis=1)
     on = exact.max(axis=1) > ON
     saturated = exact[np.arange(len(exact)), nu.argmax(axis=1)] > SATURATED
@@ -176,8 +177,8 @@ def differences(ours: RegionScores, theirs: RegionScores, asked: Array) -> dict[
     }
 
 
-def choose(log_odds: Array, asked: Array) -> Array:
-    return log_odds[asked, :N_OBJECTS].argmax(axis=1)
+def choose(log_odds: Array, tagged: Array) -> Array:
+    return log_odds[tagged, :N_OBJECTS].argmax(axis=1)
 
 
 def shard_of_planted(planted: Planted, X: Array) -> Shard:

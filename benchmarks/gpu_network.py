@@ -1,7 +1,7 @@
-"""The built-in network and its pooling on a GPU: photos a second by length of batch, and how close; part of `gpu.py`.
+"""The built-in network and its pooling on a GPU: photos per second by batch length, and agreement; part of `gpu.py`.
 
-Photos are noise of 500 x 375 pixels, which the network sees at 640 x 480 and, for the last map, at 384 x 288; regions
-are a grid of 80 cells.
+Photos are noise of 500 x 375 pixels, which are resized to 640 x 480 and, for the last map, to 384 x 288; regions are a
+grid of 80 cells.
 """
 
 # pyright: reportMissingImports=false
@@ -53,7 +53,7 @@ def prepare(pixels: Array, labels: Array, backbone: Backbone) -> PreparedPhoto:
 
 
 def differences(ours: Array, theirs: Array) -> dict[str, float]:
-    """Of vectors before they are rounded to half precision, and after."""
+    """Differences of vectors before and after rounding to half precision."""
     return {
         "largest_difference": float(np.abs(ours - theirs).max()),
         "largest_value": float(np.abs(theirs).max()),
@@ -62,7 +62,7 @@ def differences(ours: Array, theirs: Array) -> dict[str, float]:
 
 
 def measure_batch(backbone: Backbone, photos: list[PreparedPhoto], repeats: int) -> dict[str, float]:
-    """Photos a second: all of it (arrays to the GPU, network, pooling, vectors back), and the network alone."""
+    """Photos per second: in all (arrays to the GPU, network, pooling, vectors back), and of the network alone."""
     extractor = TorchExtractor(backbone, DEFAULTS, GPU, batch=len(photos))
     extractor.extract_batch(photos)
     milliseconds = sorted(clock(lambda: extractor.extract_batch(photos))[1] for _ in range(repeats))

@@ -1,4 +1,4 @@
-"""What the benchmarks of the GPU share: the model's settings, shards, a clock."""
+"""Settings of the model, shards and a clock for the GPU benchmarks."""
 
 # pyright: reportMissingImports=false
 

@@ -1,9 +1,9 @@
-"""Building an index of real photos with a trained model, the time of queries, and their ranking against brute force.
+"""Time to build an index of real photos, time of queries, and agreement of their ranking with brute force.
 
     python benchmarks/index.py --data DIR --model FILE [--photos N]
 
 All 4,340 aPascal photos (train and test), with an empty feature cache, on two worker processes. Then 300 random
-object-attribute pairs are asked for, top 20, each once before it is timed, and every answer is compared with
+object-attribute pairs are queried, top 20, each once before it is timed, and every result is compared with
 max_r p_ro p_ra over the model's posteriors in float64.
 """
 
@@ -62,7 +62,7 @@ def parse_arguments() -> argparse.Namespace:
     data = os.environ.get("TAGSIGHT_DATA")
     parser.add_argument("--data", type=Path, default=data, required=data is None, help="folder with apascal/")
     parser.add_argument("--model", type=Path, required=True, help="model trained on the training split")
-    parser.add_argument("--photos", type=int, help="only so many of the photos")
+    parser.add_argument("--photos", type=int, help="number of photos; by default all")
     parser.add_argument("--scratch", type=Path, help="folder for the index and its feature cache (2 GB)")
     return parser.parse_args()
 

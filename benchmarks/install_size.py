@@ -1,11 +1,11 @@
-"""Size of the wheel and of the base install, and the time of `import tagsight`.
+"""Size of the wheel and of the base installation, and the time of `import tagsight`.
 
     python benchmarks/install_size.py [SOURCE] [--packages N]
 
-The wheel of SOURCE (this repository by default) is built and installed by pip, with its dependencies, into a new
+The wheel of SOURCE (by default this repository) is built and installed by pip, with its dependencies, into a new
 virtual environment in a temporary folder. The size is that of site-packages, with compiled byte code and without pip
-and setuptools. The import time is the least of five runs under `-X importtime`, each in a process of its own, after one
-run that does not count.
+and setuptools. The import time is the minimum of five runs with `-X importtime`, each in a new process, after one run
+that is not counted.
 """
 
 import argparse
@@ -25,7 +25,7 @@ INSTALLERS = re.compile(r"(pip|setuptools|_distutils_hack|distutils-precedence|p
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=Path, nargs="?", default=Path(__file__).parents[1], help="folder of the package")
-    parser.add_argument("--packages", type=int, default=20, help="how many of the largest packages to list")
+    parser.add_argument("--packages", type=int, default=20, help="number of the largest packages to list")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
@@ -46,7 +46,7 @@ def build_wheel(source: Path, folder: Path) -> Path:
 
 
 def install(wheel: Path, folder: Path) -> Path:
-    """The Python of a new virtual environment with the wheel and its dependencies."""
+    """Install the wheel and its dependencies in a new virtual environment; returns its Python."""
     venv.create(folder, with_pip=True)
     python = folder / "bin/python"
     run([str(python), "-m", "pip", "install", "--quiet", str(wheel)])

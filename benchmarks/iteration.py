@@ -1,6 +1,6 @@
-"""One sweep at aPascal's size against the two products it cannot do without; memory, scaling, inference.
+"""Time of one sweep at aPascal's size compared with its two largest products; memory, scaling, inference.
 
-Everything is timed in one run on one machine, alternating, and the medians are reported.
+Everything is timed in one run on one machine, alternating; results are medians.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--peak-memory", action="store_true", help="only fit; print the peak in MB")
+    parser.add_argument("--peak-memory", action="store_true", help="fit only, and print the peak in MB")
     options = parser.parse_args()
     if options.peak_memory:
         print(measure_peak(options.threads))
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def time_sweep_and_floor(work: Workload, threads: int, repeats: int) -> tuple[float, float]:
-    """Medians, in seconds; the floor is taken once before each fit of few sweeps."""
+    """Medians in seconds; the two products are timed before each short fit."""
     floors = [time_floor(work, threads) for _ in range(repeats)]
     sweeps = sweep_times(work, threads, repeats)
     floors += [time_floor(work, threads) for _ in range(repeats)]
@@ -72,7 +72,7 @@ def time_sweep_and_floor(work: Workload, threads: int, repeats: int) -> tuple[fl
 
 
 def sweep_times(work: Workload, threads: int, repeats: int) -> list[float]:
-    """Seconds between the ends of consecutive sweeps of a fit with both fields on."""
+    """Seconds between the ends of consecutive sweeps of a fit with both fields."""
     ends: list[float] = []
     model = StackedIBP(N_OBJECTS, N_ATTRIBUTES, N_FREE, n_threads=threads, max_sweeps=repeats + 1, tol=0.0, seed=0)
     fit_quietly(model, work, lambda sweep: ends.append(time.perf_counter()))
@@ -86,7 +86,7 @@ def fit_quietly(model: StackedIBP, work: Workload, on_sweep: Callable[[Any], Non
 
 
 def time_floor(work: Workload, threads: int) -> float:
-    """The two products on the active columns with NumPy: threads over photos or in BLAS, the faster."""
+    """The two products on the active columns with NumPy, with threads over photos or in BLAS, whichever is faster."""
     phi = np.random.default_rng(0).standard_normal((K, D), dtype=np.float32)
     allowed = np.hstack([work.tags, np.ones((len(work.tags), N_FREE), np.uint8)])
     active = [np.flatnonzero(row) for row in allowed]
@@ -109,7 +109,7 @@ def time_floor(work: Workload, threads: int) -> float:
 
 
 def time_literal_sweep(work: Workload) -> float:
-    """The paper's order in NumPy: nu over all K factors one after another, then phi one after another."""
+    """A sweep in the paper's order in NumPy: nu of all K factors one by one, then phi one by one."""
     rng = np.random.default_rng(0)
     X = work.X
     nu = rng.random((len(X), K), dtype=np.float32)
@@ -140,7 +140,7 @@ def measure_peak(threads: int) -> float:
 
 
 def measure_scaling(threads: int, repeats: int) -> list[dict[str, float]]:
-    """Seconds a sweep for 1x, 2x and 4x the photos, and relative to linear growth from 1x."""
+    """Seconds per sweep for 1x, 2x and 4x the photos, and relative to linear growth from 1x."""
     rows: list[dict[str, float]] = []
     for times in (1, 2, 4):
         seconds = median(sweep_times(draw_workload(times * N_PHOTOS, D, seed=0), threads, repeats))
@@ -151,7 +151,7 @@ def measure_scaling(threads: int, repeats: int) -> list[dict[str, float]]:
 
 
 def time_inference() -> dict[str, float]:
-    """Milliseconds a photo on one core, all factors allowed, to convergence, for planted photos."""
+    """Milliseconds per planted photo on one core, all factors allowed, to convergence."""
     appearance = draw_appearance(K, D, scale=0.3, seed=0)
 
     def draw(n_photos: int, seed: int) -> Any:

@@ -1,15 +1,15 @@
-"""Clients of a large index; clients that search while an index is being updated; a long fuzzing of the API.
+"""Load on the web server: clients of a large index, clients during updates of an index, and fuzzing of the API.
 
     python benchmarks/load.py [--sizes 5000 100000] [--sizes-only] [--scratch DIR]
 
-An index of made-up photos (`made_index`) of each size is served by `tagsight serve` in a process of its own. Clients
-ask as fast as they are answered: search pages, each with its outlines at the same time as a browser asks for them,
-photo pages, photos as JSON, photos like a photo and like a region. Any answer but 200 is an error. The result is in
+An index of synthetic photos (`made_index`) of each size is served by `tagsight serve` in a process of its own. Clients
+send requests without pauses: search pages, each with its outlines at the same time as a browser requests them, photo
+pages, photos as JSON, photos similar to a photo and to a region. Any status but 200 is an error. The result is in
 results/load_sizes.json.
 
-Then a rendered collection is indexed and served. Clients search, four times the API and once the page; every answer is
-checked. Meanwhile another process takes photos out of the collection, puts them back and indexes again, over and over.
-At last the API is fuzzed from its own description (results/load.json).
+Then a rendered collection is indexed and served. Clients search, four times by the API and once by the page, and every
+answer is checked. Meanwhile another process repeatedly removes photos from the collection, restores them and indexes
+again. At last the API is fuzzed from its own description (results/load.json).
 """
 
 import argparse
@@ -48,10 +48,10 @@ from tagsight.training.options import TrainOptions
 from tagsight.training.pipeline import train
 
 SERVE = "from tagsight.cli.main import main; main()"
-TAKEN = 10  # photos that go and come back at each update
+TAKEN = 10  # photos that are removed and restored at each update
 SIZES = (5_000, 100_000)
-OUTLINES = 6  # that a browser asks for at the same time
-# Requests of a client of a large index, and how often each is made among a hundred.
+OUTLINES = 6  # that a browser requests at the same time
+# Requests of a client of a large index, in percent.
 SHARES = {"search": 30, "photo_page": 25, "photo_json": 20, "like": 15, "like_region": 10}
 
 
@@ -111,7 +111,7 @@ def make_collection(folder: Path, n_photos: int) -> tuple[Path, Path, Path]:
 
 
 def measure_size(n_photos: int, n_clients: int, seconds: float, scratch: Path | None) -> dict[str, Any]:
-    """What clients of an index of this size saw."""
+    """The results of clients of an index of this size."""
     with TemporaryDirectory(dir=scratch) as folder:
         make_index(Path(folder), n_photos)
         with serve(Path(folder)) as (port, server), ThreadPoolExecutor(n_clients) as pool:
@@ -191,7 +191,7 @@ def serve(index: Path) -> Iterator[tuple[int, int]]:
         port = free.getsockname()[1]
     server = subprocess.Popen([sys.executable, "-c", SERVE, "serve", str(index), "--port", str(port)])
     try:
-        while not ask(port, "/api/words", tries=200):
+        while not is_answering(port, "/api/words", tries=200):
             time.sleep(0.1)
         yield port, server.pid
     finally:
@@ -202,7 +202,7 @@ def serve(index: Path) -> Iterator[tuple[int, int]]:
 def search_under_updates(
     port: int, photos: Path, model: Path, index: Path, n_clients: int, seconds: float
 ) -> dict[str, Any]:
-    """What the clients saw."""
+    """The results of clients while the index is updated."""
     manifest = open_index(index).manifest
     stop = get_context("spawn").Event()
     updater = get_context("spawn").Process(target=update, args=(photos, model, index, stop))
@@ -244,7 +244,7 @@ def summarise(seconds: list[float]) -> dict[str, float]:
 
 
 def update(photos: Path, model: Path, index: Path, stop: Event) -> None:
-    """Take photos out, index, put them back, index, until told to stop."""
+    """Remove photos, index, restore them, index, until `stop` is set."""
     away = photos.parent / "away"
     away.mkdir()
     names = sorted(path.name for path in photos.glob("*.jpg"))
@@ -277,13 +277,13 @@ def search(
 
 
 def check(answer: dict[str, Any], threshold: float) -> str | None:
-    """Whether hits come best first and reach the threshold."""
+    """Whether hits are in descending order and reach the threshold."""
     scores = [hit["score"] for hit in answer["hits"]]
     fine = scores == sorted(scores, reverse=True) and all(score >= threshold for score in scores)
     return None if fine else f"wrong order: {scores}"
 
 
-def ask(port: int, path: str, *, tries: int) -> bool:
+def is_answering(port: int, path: str, *, tries: int) -> bool:
     """Whether the server answers."""
     for _ in range(tries):
         try:

@@ -1,8 +1,8 @@
-"""An index of made-up photos, written by the part writer that real ones go through.
+"""An index of synthetic photos, written as real ones are.
 
 A photo has two objects; each covers a patch of 4 to 16 neighbouring regions of 80 and has six attributes, probable
-there (Beta(4, 2)); everywhere else a factor is improbable, with a long tail (0.6 u^12, u uniform). With `flat` every
-factor of every region is uniform and independent instead: the case in which no photo can be passed over.
+there (Beta(4, 2)). Elsewhere all factors are improbable, with a long tail (0.6 u^12, u uniform). With `flat`, every
+factor of every region is uniform and independent instead: then no photo can be skipped.
 """
 
 from pathlib import Path
@@ -45,9 +45,9 @@ def make_photo(rng: np.random.Generator, number: int, flat: bool) -> IndexedPhot
 def draw_posterior(rng: np.random.Generator) -> Array:
     """(REGIONS, FACTORS) probabilities."""
     posterior = 0.6 * rng.random((REGIONS, FACTORS), np.float32) ** 12
-    for thing in rng.choice(OBJECTS, 2, replace=False):
+    for name in rng.choice(OBJECTS, 2, replace=False):
         size = rng.integers(4, 17)
         first = rng.integers(0, REGIONS - size)
-        factors = [thing, *(OBJECTS + rng.choice(ATTRIBUTES, 6, replace=False))]
+        factors = [name, *(OBJECTS + rng.choice(ATTRIBUTES, 6, replace=False))]
         posterior[first : first + size, factors] = rng.beta(4, 2, (size, len(factors)))
     return posterior

@@ -1,8 +1,8 @@
-"""Features larger than memory: training under a budget, its peak of resident memory, and the answer in memory.
+"""Training with features larger than memory: peak resident memory under a limit, and equality with training in memory.
 
-Photos are drawn when they are asked for and never held, as described photos in the cache are. One fit with both fields
-and renewal of the free factors is measured in a process of its own, in memory and under the budget; --readers adds the
-fit of objects alone and the readers.
+Photos are drawn when they are needed and never stored, like photos in the feature cache. One fit with both fields and
+renewal of free factors is measured in a process of its own, in memory and under the limit; --classifiers adds the fit
+of objects alone and the region classifiers.
 """
 
 import argparse
@@ -28,8 +28,8 @@ from tagsight.training.options import TrainOptions
 from tagsight.types import Array
 from workload import COLUMNS, N_ATTRIBUTES, N_FREE, N_OBJECTS, ROWS, grid_edges
 
-WIDTH = fitting.LENGTH  # the model's vectors are as long as the drawn ones
-PHOTO = 4 * ROWS * COLUMNS * WIDTH  # bytes of a photo's vectors
+WIDTH = fitting.LENGTH  # length of the vectors of the model and of the drawn ones
+PHOTO = 4 * ROWS * COLUMNS * WIDTH  # bytes of the vectors of a photo
 
 
 def main() -> None:
@@ -37,14 +37,14 @@ def main() -> None:
     parser.add_argument("--features", default="4GiB", help="size of all vectors")
     parser.add_argument("--budget", default="1GiB")
     parser.add_argument("--sweeps", type=int, default=12, help="at most")
-    parser.add_argument("--readers", action="store_true")
-    parser.add_argument("--folder", type=Path, help="for what memory has no room for; a temporary one if not given")
+    parser.add_argument("--classifiers", action="store_true")
+    parser.add_argument("--folder", type=Path, help="folder for batches on disk; by default a temporary one")
     parser.add_argument("--only", choices=["held", "stored"], help="one of the two, in this process; prints JSON")
     options = parser.parse_args()
     n_photos = read_size(options.features) // PHOTO
     if options.only:
         budget = read_size(options.budget) if options.only == "stored" else None
-        print(json.dumps(measure(n_photos, budget, options.sweeps, options.readers, options.folder)))
+        print(json.dumps(measure(n_photos, budget, options.sweeps, options.classifiers, options.folder)))
         return
     stored, held = (json.loads(run.communicate()[0]) for run in [start_alone(kind) for kind in ("stored", "held")])
     budget = read_size(options.budget)
@@ -67,14 +67,14 @@ def main() -> None:
 
 
 def start_alone(kind: str) -> subprocess.Popen[str]:
-    """Both run at once: it is their memory that counts, not their time."""
+    """Run both at the same time: their memory is measured, not their time."""
     return subprocess.Popen(
         [sys.executable, __file__, *sys.argv[1:], "--only", kind], stdout=subprocess.PIPE, text=True
     )
 
 
 class DrawnPhotos(Sequence[PhotoFeatures]):
-    """Photos of noise around their tags' looks, each drawn anew whenever it is asked for."""
+    """Photos of noise around the appearances of their tags, drawn whenever they are indexed."""
 
     def __init__(self, tags: Array, numbers: range):
         self._tags = tags
@@ -103,9 +103,11 @@ class DrawnPhotos(Sequence[PhotoFeatures]):
         return PhotoFeatures(features.astype(np.float16), self._labels, self._edges, boundary, (COLUMNS, ROWS))
 
 
-def measure(n_photos: int, budget: int | None, sweeps: int, readers: bool, folder: Path | None) -> dict[str, Any]:
-    fitting.FEWEST_TO_HOLD_OUT = n_photos + 1  # one fit, not two
-    fitting.MAX_SWEEPS, fitting.TOL = sweeps, 1e-2  # soon settled, so that renewal is tried too
+def measure(
+    n_photos: int, budget: int | None, sweeps: int, with_classifiers: bool, folder: Path | None
+) -> dict[str, Any]:
+    fitting.FEWEST_TO_HOLD_OUT = n_photos + 1  # one fit, without calibration
+    fitting.MAX_SWEEPS, fitting.TOL = sweeps, 1e-2  # converges early, so that renewal is tried
     rng = np.random.default_rng(0)
     chances = np.repeat([1.5 / N_OBJECTS, 12 / N_ATTRIBUTES], [N_OBJECTS, N_ATTRIBUTES])
     matrix = (rng.random((n_photos, len(chances))) < chances).astype(np.uint8)
@@ -116,7 +118,7 @@ def measure(n_photos: int, budget: int | None, sweeps: int, readers: bool, folde
     fitted = fitting.fit_photos(
         DrawnPhotos(matrix, range(n_photos)),
         tags,
-        TrainOptions(n_free=N_FREE, classifiers=readers, memory=budget),
+        TrainOptions(n_free=N_FREE, classifiers=with_classifiers, memory=budget),
         checkpoint=checkpoint,
     )
     total = sha256()
@@ -136,7 +138,7 @@ def measure(n_photos: int, budget: int | None, sweeps: int, readers: bool, folde
 
 
 def measure_peak() -> int:
-    """The most memory this process ever held; unlike getrusage's, not that of the process that started it."""
+    """The peak memory of this process; that of getrusage would include the parent process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 

@@ -1,9 +1,9 @@
-"""Draw photos beside outlines: no attributes, all attributes, fully supervised, truth.
+"""Draw photos beside segmentations: without attributes, with all attributes, fully supervised, ground truth.
 
     python benchmarks/panels.py --collection rendered --data demo -o docs/images/panels.jpg
     python benchmarks/panels.py --collection apascal --data DIR -o /elsewhere/panels.jpg
 
-A picture with real photos may not lie in the project.
+A picture of real photos must not be in the project.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from tagsight.runtime.progress import no_progress
 from tagsight.storage.files import write_atomically
 from tagsight_bench.collections import COLLECTIONS
 from tagsight_bench.panels import Picture, draw_panels, outline_photos
-from tagsight_bench.trial import describe_source
+from tagsight_bench.trial import extract_source
 
 
 def main() -> None:
@@ -37,13 +37,13 @@ def main() -> None:
     table = benched.tables["segmentation"]
     everything = benched.tables["annotation"].attributes[0]
     source = benched.read(options.data / benched.folder, table.part)
-    described = describe_source(source, ExtractorConfig("deep"), no_progress, "")
+    extracted = extract_source(source, ExtractorConfig("deep"), no_progress, "")
     pictures = (
         Picture("0 attributes", options.ours, 0),
         Picture(f"{everything} attributes", options.ours, everything),
         Picture("fully supervised", options.strong, 0),
     )
-    rows = outline_photos(described, pictures, options.photos, seed=options.seed)
+    rows = outline_photos(extracted, pictures, options.photos, seed=options.seed)
     headings = ("photo", *(picture.heading for picture in pictures), "truth")
     write_atomically(options.output, encode_jpeg(draw_panels(headings, rows)))
 

@@ -1,21 +1,21 @@
-"""Time, memory and disk of queries against the size of the collection, beside a bare NumPy scan.
+"""Time, memory and disk space of queries against the size of the collection, compared with a NumPy scan.
 
     python benchmarks/query.py [--sizes 1000 ... 100000] [--scratch DIR]
 
-Photos of 80 regions and 84 factors, made up by `made_index` and written by the part writer that real ones go through.
-The same random two- and three-word queries (an object with one or two attributes), top 20, are asked of the index and
-of NumPy, each in a process of its own that does nothing else:
+Photos of 80 regions and 84 factors, drawn by `made_index` and written as real ones are. The same random two- and
+three-word queries (an object with one or two attributes), top 20, are run by the index and by NumPy, each in a process
+that does nothing else:
 
-- index: `Index.find`, from text to hits with path, region and box, the files in the page cache; with words
-  asked for lately, with other words (their highest levels in memory, as from the first query on, their regions on
-  disk), and with words never asked for;
-- NumPy: the columns already in memory as uint16 arrays (I x 80), their product, the maximum of each photo, the best 20;
-  done at once and in blocks that fit the cache, of which the faster counts.
+- index: `Index.find`, from text to hits with path, region and box, with the files in the page cache; with words of
+  recent queries, with other words (their highest levels in memory since their first query, their regions on disk), and
+  with words of no earlier query;
+- NumPy: the columns in memory as uint16 arrays (I x 80), their product, the maximum of each photo, the best 20; at once
+  and in blocks that fit the cache, whichever is faster.
 
-Wall and processor time are both taken; for one thread they agree where nothing else runs. One thread: either is pinned
-to one core. Two threads: the index uses one, the scan is split over two. Times are medians over queries of the least of
-five runs each, which is what a quiet machine gives. `flat` is the case in which every factor is uniform and independent
-in every region, so that no bound lets a photo be passed over.
+Both wall time and processor time are measured; for one thread they agree if nothing else runs. One thread: either is
+pinned to one core. Two threads: the index uses one, the scan uses both. Times are medians over queries of the minimum
+of five runs, as on an idle machine. In `flat`, every factor is uniform and independent in every region, so that no
+bound excludes a photo.
 """
 
 import argparse
@@ -108,7 +108,7 @@ def draw_queries(n_attributes: int) -> list[list[int]]:
 
 
 def unlike_queries(names: tuple[str, ...]) -> list[str]:
-    """Two words each, no word twice."""
+    """Queries of two words; no word is in two of them."""
     return [f"{names[k]} {names[OBJECTS + k]}" for k in range(OBJECTS)]
 
 
@@ -131,7 +131,7 @@ def measure_index(folder: Path, threads: int) -> dict[str, Any]:
 
 
 def peak_memory_mb() -> float:
-    """Of this process alone; getrusage would count the one that started it."""
+    """Of this process only; that of getrusage would include the parent process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return round(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3, 1)
 
@@ -169,7 +169,7 @@ def in_blocks(columns: list[Array], pool: ThreadPoolExecutor, threads: int) -> A
 
 
 def score(columns: list[Array], a: int, b: int) -> Array:
-    """The highest product in each photo; of two columns in whole numbers, of three in single precision."""
+    """The highest product in each photo; integer for two columns, in single precision for three."""
     if len(columns) == 2:
         return np.multiply(columns[0][a:b], columns[1][a:b], dtype=np.uint32).max(axis=1)
     product = np.multiply(columns[0][a:b], columns[1][a:b], dtype=np.float32)
@@ -184,7 +184,7 @@ def pick_best(pool: ThreadPoolExecutor, threads: int, n_photos: int, some: Calla
 
 
 def fastest(call: Callable[[], Any]) -> Times:
-    """The least of some runs, on either clock."""
+    """The minimum of some runs, for either clock."""
     runs = [clock(call) for _ in range(RUNS)]
     return Times(min(run.wall for run in runs), min(run.processor for run in runs))
 
@@ -204,7 +204,7 @@ def summarise(times: list[Times]) -> dict[str, float]:
 
 
 def draw(rows: list[dict[str, Any]]) -> None:
-    """The picture of the docs: time against size."""
+    """The picture of the documentation: time against size."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -217,7 +217,7 @@ def draw(rows: list[dict[str, Any]]) -> None:
         for what, label, line in (("index", "index", "-"), ("numpy", "NumPy scan in memory", ":")):
             times = [row["1_thread"][what][words]["processor_ms"] for row in rows]
             axes.plot(sizes, times, line, marker=mark, label=f"{label}, {words} words")
-    axes.set(xscale="log", yscale="log", xlabel="photos (80 regions each)", ylabel="ms of one processor a query")
+    axes.set(xscale="log", yscale="log", xlabel="photos (80 regions each)", ylabel="ms of one processor per query")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
     figure.tight_layout()

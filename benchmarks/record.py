@@ -1,4 +1,4 @@
-"""How a benchmark writes down what it measured."""
+"""The result files of benchmarks."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def lies_in_project(path: Path) -> bool:
-    """Whether a file would become part of the project, where no real photo may be."""
+    """Whether a file is in the project, where real photos must not be."""
     return path.resolve().is_relative_to(RESULTS.resolve().parents[1])
 
 

@@ -1,10 +1,10 @@
-"""How good and how fast the regions are: the best-label ceiling and the time of each stage.
+"""Quality and speed of the regions: the best-label ceiling and the time of each stage.
 
-The ceiling: every region takes the true label most of its pixels have (void left out); the confusion is
-pooled over all photos of a split, and mIoU is the mean over the 21 classes. No labelling of the regions has
-more pixels right. A plain 10 x 8 grid of rectangles stands beside it: what 80 pieces give for nothing.
+For the ceiling, every region gets the true label that most of its pixels have, without void; the confusion is pooled
+over all photos of a split, and mIoU is the mean over the 21 classes. No other labelling of the regions has more correct
+pixels. A grid of 10 x 8 rectangles is the baseline.
 
-Times are of the processor, not of the clock on the wall: other work on the machine changes them little.
+Times are processor times, which other load on the machine changes little.
 
     python benchmarks/regions.py --data DIR
 """
@@ -30,7 +30,7 @@ CLASSES = 21
 
 
 class Sample(NamedTuple):
-    """A photo and its true masks."""
+    """A photo and its true mask."""
 
     path: Path
     truth: Array  # (h, w) uint8, VOID where not labelled
@@ -79,7 +79,7 @@ def measure_ceiling(samples: list[Sample], cut: Callable[[Array], Array]) -> dic
 
 
 def time_stages(samples: list[Sample], n_regions: int) -> dict[str, float]:
-    """Median processor seconds a photo on one thread, of each stage and of `segment_photo` as a whole."""
+    """Median processor seconds per photo on one thread, of each stage and of `segment_photo`."""
     seconds: dict[str, list[float]] = {}
 
     def clock(stage: str, call: Callable[[], object]) -> None:
@@ -108,7 +108,7 @@ def main() -> None:
         default=os.environ.get("TAGSIGHT_DATA"),
         help="folder that holds apascal/ (default: $TAGSIGHT_DATA)",
     )
-    parser.add_argument("--regions", type=int, default=80, help="regions a photo (default: 80)")
+    parser.add_argument("--regions", type=int, default=80, help="regions per photo (default: 80)")
     options = parser.parse_args()
     if options.data is None:
         parser.error("no data: give --data DIR or set TAGSIGHT_DATA to the folder that holds apascal/")

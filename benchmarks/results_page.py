@@ -1,4 +1,4 @@
-"""Write docs/results.md, its curves and the README's digest from the cells that `tagsight-bench` made.
+"""Write docs/results.md, its curves and the README's table from the cells of `tagsight-bench`.
 
 python benchmarks/results_page.py
 """

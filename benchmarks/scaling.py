@@ -2,10 +2,10 @@
 
     python benchmarks/scaling.py [--engines local ray] [--sizes 1000 10000 100000]
 
-80 regions a photo, D = 256, aPascal's factors, both fields on. Every run is a process of its own, so that its peak
-memory is its own. That of Ray is the driver's and the actors' together; the driver's features are a memory map, whose
-pages count though the system may take them back. 100,000 photos are 8 GB of features: for Ray the folder of temporary
-files ($TMPDIR) needs twice that, and the machine as much memory.
+80 regions per photo, D = 256, aPascal's factors, both fields. Every run is a process of its own, so that its peak
+memory is measured alone. The memory of Ray is that of the driver and the actors together; the features of the driver
+are a memory map, whose pages are counted although the system may reclaim them. 100,000 photos have 8 GB of features:
+for Ray the folder of temporary files ($TMPDIR) needs twice that, and the machine as much memory.
 
 Runs of other engines, sizes and machines stay in results/scaling.json. The GPU is measured by benchmarks/gpu.py;
 benchmarks/scaling_page.py draws all of them.
@@ -53,7 +53,7 @@ def main() -> None:
         return
     for engine in options.engines:
         for photos in options.sizes:
-            keep(run_apart(engine, photos, options))
+            store_run(run_apart(engine, photos, options))
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -75,8 +75,8 @@ def run_apart(engine: str, photos: int, options: argparse.Namespace) -> dict[str
     return json.loads(run.stdout)
 
 
-def keep(run: dict[str, Any]) -> None:
-    """Put the run among the others, in the place of an earlier one of its kind."""
+def store_run(run: dict[str, Any]) -> None:
+    """Add the run to the results, in place of an earlier one of the same kind."""
     path = RESULTS / "scaling.json"
     others = json.loads(path.read_text())["runs"] if path.exists() else []
     runs = [*(other for other in others if identify(other) != identify(run)), run]
@@ -126,7 +126,7 @@ def make_shard(n_photos: int, scratch: Path, *, mapped: bool) -> tuple[Shard, Ar
 
 
 def draw_features(path: Path, n_regions: int) -> None:
-    """Noise, written without holding it in memory."""
+    """Noise, written in chunks."""
     rng = np.random.default_rng(1)
     header = {"descr": "<f4", "fortran_order": False, "shape": (n_regions, D)}
     with path.open("wb") as file:
@@ -136,7 +136,7 @@ def draw_features(path: Path, n_regions: int) -> None:
 
 
 def measure_memory(engine: str, batch: Any) -> int:
-    """Peak bytes resident in the processes at work."""
+    """Peak resident bytes of the processes of the run."""
     actors = ask_actors(batch, lambda worker: peak_of_this_process()) if engine == "ray" else []
     return peak_of_this_process() + sum(actors)
 

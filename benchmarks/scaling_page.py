@@ -2,8 +2,8 @@
 
     python benchmarks/scaling_page.py
 
-Sweeps of threads and Ray actors come from scaling.json, what Ray adds beside processes from cluster.json, sweeps of a
-GPU from scaling_gpu.json, the description of photos from regions.json and gpu.json, inference from iteration.json.
+Sweeps of threads and Ray actors are from scaling.json, the overhead of Ray from cluster.json, sweeps of a GPU from
+scaling_gpu.json, feature extraction from regions.json and gpu.json, inference from iteration.json.
 """
 
 import math
@@ -19,7 +19,7 @@ MACHINES = (1, 16)
 
 
 class Curve(NamedTuple):
-    """Seconds a sweep and bytes against photos."""
+    """Seconds per sweep and bytes against the number of photos."""
 
     name: str
     photos: list[int]
@@ -28,12 +28,12 @@ class Curve(NamedTuple):
 
 
 class Assumed(NamedTuple):
-    """What is taken for granted of a million photos on GPU machines."""
+    """The assumptions for a million photos on GPU machines."""
 
     photos: int = 1_000_000
     cores: int = 16  # of a machine
-    fits: int = 4  # two to calibrate, two on all photos
-    sweeps: int = 100  # a fit
+    fits: int = 4  # two for calibration, two on all photos
+    sweeps: int = 100  # per fit
     hour: float = 4.0  # USD for a machine with an H200
 
 
@@ -72,7 +72,7 @@ def draw(curves: list[Curve]) -> None:
     for curve, mark in zip(curves, "osv^DP", strict=False):
         left.plot(curve.photos, curve.seconds, marker=mark, label=curve.name)
         right.plot(curve.photos, [size / 1e9 for size in curve.memory], marker=mark)
-    for axes, label in ((left, "seconds a sweep"), (right, "GB at the peak")):
+    for axes, label in ((left, "seconds per sweep"), (right, "GB at the peak")):
         axes.set(xscale="log", yscale="log", xlabel="photos (80 regions each)", ylabel=label)
         axes.grid(alpha=0.3)
     left.legend(frameon=False, fontsize=8)
@@ -91,7 +91,7 @@ def scaling_table(curves: list[Curve]) -> str:
 
 
 def overhead_table() -> str:
-    """Threads of one process, bare processes on pipes, Ray actors: milliseconds a sweep."""
+    """Milliseconds per sweep of threads of one process, of processes connected by pipes, and of Ray actors."""
     rows = read("cluster")["overhead"]
     names = ("", *(f"{row['photos']:,} photos" for row in rows))
     kinds = [key.removesuffix("_ms") for key in rows[0] if key.endswith("_ms")]
@@ -103,14 +103,14 @@ def overhead_table() -> str:
 
 
 def cost_table(assumed: Assumed) -> str:
-    """Hours of each part, for so many machines; the formula is on the page."""
+    """Hours of each part by the number of machines; the formula is on the page."""
     columns = {machines: hours_of(machines, assumed) for machines in MACHINES}
     rows = [
         (part, *(f"{columns[machines][part]:.2f} h" for machines in MACHINES)) for part in next(iter(columns.values()))
     ]
     totals = {machines: sum(parts.values()) for machines, parts in columns.items()}
     rows.append(("together", *(f"{totals[machines]:.2f} h" for machines in MACHINES)))
-    rows.append(("hours of machines", *(f"{machines * totals[machines]:.1f}" for machines in MACHINES)))
+    rows.append(("machine hours", *(f"{machines * totals[machines]:.1f}" for machines in MACHINES)))
     rows.append(("USD", *(f"{machines * totals[machines] * assumed.hour:.0f}" for machines in MACHINES)))
     return tabulate(("", *(f"{machines} machine{'s' * (machines > 1)}" for machines in MACHINES)), rows)
 
@@ -121,7 +121,7 @@ def hours_of(machines: int, assumed: Assumed) -> dict[str, float]:
     regions = (cut["segment_photo"] + cut["read"]) / cores
     network = 1 / max(batch["photos_per_s"] for batch in read("gpu")["network"]["batches"].values())
     seconds = {
-        "photos described": n * max(regions, network) / machines,
+        "feature extraction": n * max(regions, network) / machines,
         "sweeps": assumed.fits * assumed.sweeps * (sweep_seconds(n / machines) + cluster_seconds(machines)),
         "posteriors of the training photos, on one machine": (
             assumed.fits * n * read("iteration")["inference"]["median_ms"] / 1e3 / cores
@@ -131,14 +131,14 @@ def hours_of(machines: int, assumed: Assumed) -> dict[str, float]:
 
 
 def sweep_seconds(n_photos: float) -> float:
-    """Bfloat16, by the line through the two largest sizes measured; with the global step."""
+    """In bfloat16, from the line through the two largest sizes measured; with the global step."""
     (*_, (n0, s0), (n1, s1)) = [(row["photos"], row["seconds_per_sweep"]) for row in read("scaling_gpu")["bfloat16"]]
     slope = (s1 - s0) / (n1 - n0)
     return s1 + slope * (n_photos - n1) + max(row["global_step_s"] for row in read("scaling_gpu")["bfloat16"])
 
 
 def cluster_seconds(machines: int) -> float:
-    """What Ray adds to a sweep: two actors over two threads of the same machine, the most seen, by the tree's depth."""
+    """The overhead of Ray per sweep: that of two actors over two threads, at most, times the depth of the tree."""
     sweeps = {(r["engine"], r["photos"]): r["sweep_s"] for r in read("scaling")["runs"] if r["workers"] == 2}
     two = max(s - sweeps["local", n] for (engine, n), s in sweeps.items() if engine == "ray" and ("local", n) in sweeps)
     return two * math.ceil(math.log2(machines))

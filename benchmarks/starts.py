@@ -1,4 +1,4 @@
-"""Starts, stick sequences, orders and spans compared by bound and by planted recovery, five seeds each."""
+"""Starts, stick sequences, orders and spans, compared by bound and by recovery of planted factors, five seeds each."""
 
 import warnings
 from statistics import mean
@@ -15,7 +15,7 @@ from tagsight.model.planted import Planted, draw_appearance, draw_planted
 N_OBJECTS, N_ATTRIBUTES, N_FREE, D = 5, 8, 4, 64
 TAGGED = N_OBJECTS + N_ATTRIBUTES
 SEEDS = range(5)
-SPARSITIES = (1.5, 4.0, 10.0)  # how many factors a region of the planted photos has
+SPARSITIES = (1.5, 4.0, 10.0)  # expected factors per region of the planted photos
 
 CHOICES: dict[str, dict[str, Any]] = {
     "default": {},

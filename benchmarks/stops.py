@@ -1,11 +1,11 @@
 """Commands stopped by signals, or killed, at random moments: two parts of `faults.py`.
 
-There must be no crash, no traceback, one sentence, no process left, and the same result in the end.
+There must be no crash, no traceback, one sentence, no remaining process, and the same result in the end.
 
-Each command is first run undisturbed. Then it is stopped, over and over, at a moment that is uniform over that run's
-duration, by SIGINT, by SIGTERM, or by both in a row. A stopped training or index goes on with the next try; when it
-comes to its end, its result is compared with that of the undisturbed run. A moment counts from when the command handles
-signals: Python itself starts before that, and there nothing has begun.
+Each command is first run without interruption. Then it is stopped repeatedly, at a moment that is uniform over the
+duration of that run, by SIGINT, by SIGTERM, or by both in a row. A stopped training or index is continued by the next
+try; when it finishes, its result is compared with that of the first run. Moments are measured from the time when the
+command handles signals: before that, nothing has begun.
 """
 
 import json
@@ -32,7 +32,7 @@ from tagsight.demo import render_collection
 
 MAIN = "from tagsight.cli.main import main; main()"
 WAYS = ((signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM))
-GAP = 0.5  # seconds between two signals, at most
+GAP = 0.5  # largest number of seconds between two signals
 PATIENCE = 120  # seconds in which a stopped command must end
 GRACE = 180  # seconds in which the processes of all stopped commands must be gone; agents of Ray take a minute
 SERVED = 4  # seconds for which a server runs undisturbed
@@ -40,17 +40,17 @@ ENDS = "; the same command", "; run the same command", "; no file is", "; the ma
 
 
 class Case(NamedTuple):
-    """A command, what goes on after a stop, and what it leaves."""
+    """A command, the options that continue it after a stop, and its result."""
 
     name: str
     share: float  # of all stops
     command: Callable[[Path], list[str]]  # by the folder of its output
-    result: Callable[[Path], object] | None = None  # what must be the same; None: nothing is compared
-    resume: tuple[str, ...] = ()  # options of a command that goes on
+    result: Callable[[Path], object] | None = None  # reads the result that must be equal; None: no comparison
+    resume: tuple[str, ...] = ()  # options that continue a stopped command
 
 
-class Places(NamedTuple):
-    """What the commands work on."""
+class Inputs(NamedTuple):
+    """The inputs of the commands."""
 
     photos: Path
     model: Path
@@ -58,7 +58,7 @@ class Places(NamedTuple):
 
 
 def stop_commands(n_stops: int, n_photos: int = 24, seed: int = 0, only: Sequence[str] = ()) -> dict[str, Any]:
-    """What came of the stops of each command, `bad` being crashes, tracebacks, wrong exit codes and processes left."""
+    """Outcomes of stops of each command; `bad` are crashes, tracebacks, wrong exit codes and remaining processes."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     with TemporaryDirectory() as folder:
         cases = make_cases(prepare(Path(folder), n_photos))
@@ -75,7 +75,7 @@ def stop_commands(n_stops: int, n_photos: int = 24, seed: int = 0, only: Sequenc
 
 
 def kill_commands(n_kills: int, n_photos: int = 24, seed: int = 0, only: Sequence[str] = ()) -> dict[str, Any]:
-    """What came of `kill -9`, `n_kills` times of each command itself and as often of a process that it started."""
+    """Outcomes of `kill -9`, `n_kills` times for each command itself and as often for a process that it started."""
     with TemporaryDirectory() as folder:
         cases = make_cases(prepare(Path(folder), n_photos))
         moments = random.Random(seed)
@@ -93,27 +93,27 @@ def kill_commands(n_kills: int, n_photos: int = 24, seed: int = 0, only: Sequenc
     return {"photos": n_photos, "seed": seed, "kills": kills, "bad": bad, "of": figures}
 
 
-def prepare(folder: Path, n_photos: int) -> Places:
+def prepare(folder: Path, n_photos: int) -> Inputs:
     """A rendered collection, a model of it and an index."""
-    places = Places(folder / "photos", folder / "a.model", folder / "a.index")
-    render_collection(places.photos, n_photos=n_photos, seed=3)
-    run(train(places, places.model), folder / "cache")
-    run(["index", str(places.model), str(places.photos / "test"), "-o", str(places.index_folder)], folder / "cache")
-    return places
+    inputs = Inputs(folder / "photos", folder / "a.model", folder / "a.index")
+    render_collection(inputs.photos, n_photos=n_photos, seed=3)
+    run(train(inputs, inputs.model), folder / "cache")
+    run(["index", str(inputs.model), str(inputs.photos / "test"), "-o", str(inputs.index_folder)], folder / "cache")
+    return inputs
 
 
-def train(places: Places, model: Path, *more: str) -> list[str]:
-    return ["train", str(places.photos / "train"), "-o", str(model), "--free", "2", "--regions", "20", *more]
+def train(inputs: Inputs, model: Path, *more: str) -> list[str]:
+    return ["train", str(inputs.photos / "train"), "-o", str(model), "--free", "2", "--regions", "20", *more]
 
 
-def make_cases(places: Places) -> list[Case]:
-    model, test, data = str(places.model), str(places.photos / "test"), str(places.photos.parent)
+def make_cases(inputs: Inputs) -> list[Case]:
+    model, test, data = str(inputs.model), str(inputs.photos / "test"), str(inputs.photos.parent)
 
-    def learn(*more: str) -> Callable[[Path], list[str]]:
-        return lambda out: train(places, out / "a.model", "--workers", "2", *more)
+    def make_train_command(*more: str) -> Callable[[Path], list[str]]:
+        return lambda out: train(inputs, out / "a.model", "--workers", "2", *more)
 
     def index(*more: str) -> Callable[[Path], list[str]]:
-        return lambda out: ["index", model, str(places.photos / "train"), "-o", str(out / "a.index"), *more]
+        return lambda out: ["index", model, str(inputs.photos / "train"), "-o", str(out / "a.index"), *more]
 
     def bench(out: Path) -> list[str]:
         asked = ["--methods", "tagsight", "--table", "annotation", "--seeds", "1"]
@@ -124,13 +124,13 @@ def make_cases(places: Places) -> list[Case]:
 
     def serve(out: Path) -> list[str]:
         with socket.create_server(("127.0.0.1", 0)) as free:
-            return ["serve", str(places.index_folder), "--port", str(free.getsockname()[1])]
+            return ["serve", str(inputs.index_folder), "--port", str(free.getsockname()[1])]
 
     resume = ("--resume",)
     return [
-        Case("train", 6, learn(), read_model, resume),
-        Case("train --memory", 6, learn("--memory", "2GB"), read_model, resume),
-        Case("train --engine ray", 2, learn("--engine", "ray"), read_model, resume),
+        Case("train", 6, make_train_command(), read_model, resume),
+        Case("train --memory", 6, make_train_command("--memory", "2GB"), read_model, resume),
+        Case("train --engine ray", 2, make_train_command("--engine", "ray"), read_model, resume),
         Case("index", 5, index(), read_index),
         Case("index --engine ray", 1, index("--engine", "ray"), read_index),
         Case("export", 3, export, read_files),
@@ -154,7 +154,7 @@ def read_cells(out: Path) -> list[Any]:
 
 
 def read_index(out: Path) -> list[Any]:
-    """The rows of an index, whichever parts they are in and however they are numbered."""
+    """The rows of an index, independent of its parts and of the numbers of photos."""
     rows: list[Any] = []
     for part in (out / "a.index/parts").glob("*.safetensors"):
         tensors = load_file(part)
@@ -173,7 +173,7 @@ def read_index(out: Path) -> list[Any]:
 
 
 def stop_often(case: Case, out: Path, count: int, moments: random.Random) -> dict[str, Any]:
-    """Stop a command `count` times, and count what came of it."""
+    """Stop a command `count` times, and count the outcomes."""
     duration, wanted = run_undisturbed(case, out)
     found: Counter[str] = Counter()
     seconds: list[float] = []
@@ -184,18 +184,18 @@ def stop_often(case: Case, out: Path, count: int, moments: random.Random) -> dic
     while found["stops"] < count:
         end = stop_once([*case.command(out), *more], out, moments.uniform(0, duration), moments)
         more = case.resume
-        found.update(judge(end))
+        found.update(find_faults(end))
         sessions.add(end.session)
         if end.code != 0:
             found["stops"] += 1
             codes[str(end.code)] += 1
             seconds.append(end.seconds)
         else:
-            found["finished"] += 1  # before the signal, or too near its end to be stopped
+            found["finished"] += 1  # it ended before the signal, or too soon after it
             found.update(compare(case, out, wanted))
             begin(out)
             more = ()
-    if case.result is not None and any(out.iterdir()):  # the last one goes on to its end
+    if case.result is not None and any(out.iterdir()):  # the last run must finish
         run([*case.command(out), *more], out / "cache")
         found.update(compare(case, out, wanted))
     shutil.rmtree(out)
@@ -227,7 +227,7 @@ def kill_often(
     moments: random.Random,
     choose: Callable[["subprocess.Popen[bytes]", random.Random], int | None],
 ) -> dict[str, Any]:
-    """Kill a process of a command at random moments; then the command, run again, must come to the same result."""
+    """Kill a process of a command at random moments; the command, run again, must have the same result."""
     duration, wanted = run_undisturbed(case, out)
     found: Counter[str] = Counter()
     codes: Counter[str] = Counter()
@@ -266,7 +266,7 @@ def kill_often(
 
 
 def run_undisturbed(case: Case, out: Path) -> tuple[float, object]:
-    """Seconds from when it handles signals, and its result."""
+    """The seconds from the moment when the command handles signals, and its result."""
     begin(out)
     with start(case.command(out), out / "cache", out / "said") as process:
         await_handlers(process)
@@ -312,8 +312,8 @@ def stop_once(command: list[str], out: Path, moment: float, moments: random.Rand
     return End(code, (out / "said").read_text(), seconds, process.pid)
 
 
-def judge(end: End) -> Counter[str]:
-    """What is wrong with an end."""
+def find_faults(end: End) -> Counter[str]:
+    """What is wrong with how a command ended."""
     sentences = [line for line in end.said.splitlines() if line.startswith("tagsight: stopped by ")]
     fine = end.code == 0 or (end.code in (130, 143) and len(sentences) == 1 and any(e in sentences[0] for e in ENDS))
     bad = Counter(
@@ -360,7 +360,7 @@ def start(command: list[str], cache: Path, said: Path) -> Iterator["subprocess.P
 
 
 def await_handlers(process: "subprocess.Popen[bytes]") -> None:
-    """Until the process handles SIGTERM."""
+    """Wait until the process handles SIGTERM."""
     bit = 1 << (signal.SIGTERM - 1)
     while process.poll() is None:
         status = Path(f"/proc/{process.pid}/status").read_text()
@@ -371,7 +371,7 @@ def await_handlers(process: "subprocess.Popen[bytes]") -> None:
 
 
 def await_end(sessions: set[int]) -> list[str]:
-    """Processes of the sessions that are still there after a while."""
+    """Processes of the sessions that still run after a while."""
     until = time.monotonic() + GRACE
     while (left := list(list_processes(sessions))) and time.monotonic() < until:
         time.sleep(0.2)

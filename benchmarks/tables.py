@@ -1,8 +1,9 @@
-"""Write the tables of README and docs from benchmarks/results/*.json, between the markers that name them."""
+"""Write the tables of README and docs from benchmarks/results/*.json, between markers with their names."""
 
 import json
 import re
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from record import RESULTS
@@ -26,12 +27,12 @@ def insert(page: Path, marker: str, table: str) -> None:
     pattern = re.compile(rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)", re.DOTALL)
     text, n = pattern.subn(lambda match: match[1] + table + match[2], page.read_text())
     if n != 1:
-        raise SystemExit(f"{page} has no place marked {marker}")
+        raise SystemExit(f"{page} has no markers {marker}")
     page.write_text(text)
 
 
 def candidates_table() -> str:
-    """Mean IoU of the preset and of settings that may replace it, on held-out training photos."""
+    """Mean IoU of the preset and of alternative settings, on held-out training photos."""
     folder = RESULTS / "validation/apascal/validation/segmentation/deep"
     sizes = (0, 8, 64, 74)
     rows = []
@@ -46,21 +47,21 @@ def iteration_table(r: dict[str, Any]) -> str:
     machine, last, inference = r["machine"], r["scaling"][-1], r["inference"]
     rows = [
         ("one sweep, fields on", f"{r['sweep_s']:.2f} s"),
-        ("the two products it cannot do without (NumPy)", f"{r['floor_s']:.2f} s"),
+        ("its two largest products alone (NumPy)", f"{r['floor_s']:.2f} s"),
         ("ratio", f"{r['ratio']:.2f}"),
-        ("the paper's order literally in NumPy", f"{r['literal_numpy_sweep_s']:.1f} s"),
+        ("a sweep in the paper's order (NumPy)", f"{r['literal_numpy_sweep_s']:.1f} s"),
         ("speed-up over it", f"{r['speed_up_over_literal']:.0f} x"),
         ("peak memory of a fit (features: {:.0f} MB)".format(r["features_mb"]), f"{r['peak_memory_mb']:.0f} MB"),
         (f"{last['photos']:,} photos: time over linear growth", f"{last['over_linear']:.2f}"),
-        ("the model's inference of a described photo, one core, median", f"{inference['median_ms']:.1f} ms"),
-        ("inference, slowest of 50", f"{inference['slowest_ms']:.1f} ms"),
+        ("inference for a photo from its features, one core, median", f"{inference['median_ms']:.1f} ms"),
+        ("inference, slowest of 50 photos", f"{inference['slowest_ms']:.1f} ms"),
     ]
     head = (
         f"{r['photos']:,} photos x {r['regions_per_photo']} regions, D = {r['D']}, K = {r['K']} "
         f"({r['active_factors']:.1f} of them allowed in a photo), float32, {r['threads']} threads of "
-        f"{machine['cores']} cores ({machine['cpu']}). The paper reports 80 s an iteration.\n\n"
+        f"{machine['cores']} cores ({machine['cpu']}). The paper reports 80 s per iteration."
     )
-    return head + tabulate(("", ""), rows)
+    return fill(head, 118) + "\n\n" + tabulate(("", ""), rows)
 
 
 def demo_table(r: dict[str, Any]) -> str:
@@ -73,7 +74,7 @@ def demo_table(r: dict[str, Any]) -> str:
         )
         for row in r["rows"]
     ]
-    names = ("seed", "object mIoU", "adjectives given to the right one of two objects", "hidden attribute")
+    names = ("seed", "object mIoU", "adjectives assigned to the right one of two objects", "hidden attribute")
     return tabulate(names, rows)
 
 

@@ -1,4 +1,4 @@
-"""Synthetic data with aPascal's shape: 80 regions a photo if not asked else, 1.5 objects and 12 attributes a photo."""
+"""Synthetic data of aPascal's shape: by default 80 regions per photo; 1.5 objects and 12 attributes per photo."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ import numpy as np
 from tagsight.types import Array, Ints
 
 N_OBJECTS, N_ATTRIBUTES, N_FREE = 20, 64, 20
-ROWS, COLUMNS = 8, 10  # regions of a photo, as a triangulated grid: about five neighbours each
+ROWS, COLUMNS = 8, 10  # regions per photo, a triangulated grid: about five neighbours each
 
 
 class Workload(NamedTuple):
-    """What `StackedIBP.fit` takes."""
+    """The arguments of `StackedIBP.fit`."""
 
     X: Array  # (N, D) float32
     tags: Array  # (I, 84)
@@ -20,7 +20,7 @@ class Workload(NamedTuple):
 
 
 def draw_workload(n_photos: int, D: int, seed: int, rows: int = ROWS, columns: int = COLUMNS) -> Workload:
-    """Photos with noise for features and independent tags."""
+    """Photos with random noise as features and independent tags."""
     rng = np.random.default_rng(seed)
     n_regions = rows * columns
     X = rng.standard_normal((n_photos * n_regions, D), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Run pytest in several processes; fail if one writes to standard error, where leaks are told after the last test."""
+"""Run pytest in several processes; fail if one writes to standard error, where leaks are reported at exit."""
 
 import subprocess
 import sys

@@ -11,21 +11,21 @@ from tagsight.model.planted import Planted, draw_appearance, draw_planted
 
 N_OBJECTS, N_ATTRIBUTES, N_FREE = 2, 3, 2
 
-hypothesis.settings.register_profile("untimed", deadline=None)  # a slow machine is not a failure
+hypothesis.settings.register_profile("untimed", deadline=None)  # tests may be slow
 hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache() -> Iterator[None]:
-    """A cache of this run alone, also for the processes it starts: nothing of the user's helps or is touched."""
+    """A cache for this run and the processes it starts; the user's cache is neither read nor changed."""
     with TemporaryDirectory(prefix="tagsight-tests-") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAGSIGHT_CACHE", folder)
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def heeded_signals() -> Iterator[None]:
-    """Signals as at a prompt: `nohup` and a shell's background jobs ignore some, and so would the processes started."""
+def default_signals() -> Iterator[None]:
+    """Default signal handlers: `nohup` and background jobs of a shell ignore some signals, as would child processes."""
     usual = {
         signal.SIGINT: signal.default_int_handler,
         signal.SIGTERM: signal.SIG_DFL,
@@ -53,7 +53,7 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """Find the folder of real datasets, which is never part of the project."""
+    """The folder of real datasets, which is never part of the project."""
     place = Path(os.environ.get("TAGSIGHT_DATA", Path(__file__).parents[2] / "shared" / "data"))
     if not place.is_dir():
         pytest.skip(f"no real data in {place}; set TAGSIGHT_DATA to the folder that holds apascal/")

@@ -1,4 +1,4 @@
-"""Files with one bit changed."""
+"""Copies of content with one bit changed."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def flip_bits(content: bytes, n: int, *, seed: int = 0) -> Iterator[bytes]:
-    """Copies of `content` that differ from it in one bit, at `n` random places."""
+    """`n` copies of `content`, each with one bit changed at a random position."""
     rng = np.random.default_rng(seed)
     for place in rng.choice(8 * len(content), min(n, 8 * len(content)), replace=False).tolist():
         flipped = bytearray(content)

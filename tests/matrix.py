@@ -1,8 +1,8 @@
-"""Demo and test suite on machines unlike this one: `python -m tests.matrix [VARIANT...] [-- PYTEST OPTIONS...]`.
+"""The demo and the tests in other environments: `python -m tests.matrix [VARIANT...] [-- PYTEST OPTIONS...]`.
 
-Each variant starts with empty caches and has other environment variables. One variant changes several things at once,
-where a failure would still tell which of them is to blame. The exit code, what the demo found and the last line of the
-tests go into one line of JSON per variant. With options for pytest the demo is left out.
+Each variant starts with empty caches and has other environment variables. One variant changes several settings at once
+if a failure would still show which of them caused it. The exit code, the scores of the demo and the last line of the
+tests are printed as one line of JSON per variant. With options for pytest the demo is left out.
 """
 
 import json
@@ -22,14 +22,14 @@ MOUNT_READ_ONLY = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o ro none "$HOM
 
 
 class Variant(NamedTuple):
-    """How an environment differs from that of whoever runs the matrix."""
+    """The differences of an environment from the present one."""
 
     settings: dict[str, str]
     read_only_home: bool = False
 
 
 def _list_cpu_features() -> str:
-    """What NumPy was built to use beyond its baseline, as far as this processor has it."""
+    """Features of this processor that NumPy uses beyond its baseline."""
     found = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
     return " ".join(found)
 
@@ -46,7 +46,7 @@ VARIANTS = {
 
 
 def run_variant(name: str, options: list[str]) -> dict[str, str | int]:
-    """Run the demo (unless there are options) and the tests: exit code, the demo's figures, the tests' last line."""
+    """Run the demo (unless there are options) and the tests: exit code, scores of the demo, last line of the tests."""
     variant = VARIANTS[name]
     with tempfile.TemporaryDirectory() as folder:
         empty = Path(folder)
@@ -68,7 +68,7 @@ def run_variant(name: str, options: list[str]) -> dict[str, str | int]:
 
 
 def _place_caches(empty: Path, variant: Variant) -> dict[str, str]:
-    """Where caches and the home folder are: all empty, and read-only if the variant says so."""
+    """Environment variables for empty caches and an empty home folder, read-only if the variant requires it."""
     if not variant.read_only_home:
         return {"NUMBA_CACHE_DIR": str(empty / "numba"), "XDG_CACHE_HOME": str(empty / "cache")}
     home = empty / "home"
@@ -77,7 +77,7 @@ def _place_caches(empty: Path, variant: Variant) -> dict[str, str]:
 
 
 def main() -> None:
-    """Run the variants named, or all; exit with 1 if one fails."""
+    """Run the named variants, or all; exit with 1 if one fails."""
     arguments = sys.argv[1:]
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     names, options = arguments[:cut] or list(VARIANTS), arguments[cut + 1 :]

@@ -1,8 +1,8 @@
-"""Run a command that is killed as soon as it uses the network: `no_network.py [--server] COMMAND...`.
+"""Run a command that is killed when it uses the network: `no_network.py [--server] COMMAND...`.
 
-A seccomp filter, which all processes and threads of the command inherit, lets Unix sockets through and answers
-socket(AF_INET) and socket(AF_INET6) with SIGSYS. For a server, which has such sockets, it answers connect() so instead.
-The filter sees what libraries do in C as well. Linux on x86-64 or ARM.
+A seccomp filter, which all processes and threads of the command inherit, allows Unix sockets and answers
+socket(AF_INET) and socket(AF_INET6) with SIGSYS. For a server, which needs such sockets, it answers connect() with
+SIGSYS instead. The filter also applies to libraries written in C. Linux on x86-64 or ARM.
 """
 
 import ctypes

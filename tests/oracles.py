@@ -1,6 +1,6 @@
-"""The model's equations, computed slowly and literally: dense arrays, explicit loops, no code shared with src.
+"""The equations of the model, computed slowly with dense arrays and explicit loops; no code is shared with src.
 
-docs/explanation/model.md has the equations; `Posterior` holds all their symbols, under the paper's letters.
+docs/explanation/model.md has the equations; the fields of `Posterior` have the symbols of the paper.
 """
 
 from dataclasses import dataclass

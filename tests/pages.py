@@ -1,4 +1,4 @@
-"""Pages of the documentation as tests run them: their commands, and where these find `tagsight`."""
+"""The code blocks of documentation pages, and an environment in which their commands run."""
 
 import os
 import re
@@ -17,6 +17,6 @@ def read_commands(page: Path) -> list[str]:
 
 
 def make_environment(cache: Path) -> dict[str, str]:
-    """With this Python's commands first, and a feature cache of its own."""
+    """An environment with this Python's commands first in the path and its own feature cache."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "TAGSIGHT_CACHE": str(cache)}

@@ -11,7 +11,7 @@ from tagsight.engine.ray.cluster import provide_token
 
 @contextmanager
 def open_cluster() -> Iterator[str]:
-    """Its address; this process is part of it."""
+    """Start a cluster; yields its address. This process is part of it."""
     ray = import_module("ray")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     provide_token()

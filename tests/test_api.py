@@ -95,7 +95,7 @@ def test_a_path_an_image_and_an_array_give_the_same_objects(model: Model, photo:
     assert not np.array_equal(mirrored, masks[0])
 
 
-def test_photos_are_annotated_when_they_are_asked_for(model: Model, photo: Path) -> None:
+def test_photos_are_annotated_lazily(model: Model, photo: Path) -> None:
     given: list[Path] = []
 
     def give() -> Iterator[Path]:
@@ -113,17 +113,17 @@ def test_a_broken_photo_is_reported_and_the_others_are_annotated(model: Model, p
     (tmp_path / "a.jpg").write_bytes(photo.read_bytes())
     (tmp_path / "b.jpg").write_bytes(b"not a photo")
     (tmp_path / "c.jpg").write_bytes(photo.read_bytes())
-    with pytest.warns(tagsight.LeftOutWarning, match=r"left out '.*b\.jpg': not a file of a known kind") as caught:
+    with pytest.warns(tagsight.LeftOutWarning, match=r"left out '.*b\.jpg': not a file of a known format") as caught:
         first, second, third = model.annotate(tmp_path, progress=False)
     assert caught[0].filename == __file__
     assert first.error is None
     assert first.objects == third.objects != ()
     assert second.objects == ()
     assert second.error is not None
-    assert second.error.startswith("not a file of a known kind")
+    assert second.error.startswith("not a file of a known format")
 
 
-def test_labels_of_a_segmentation_are_places_in_its_names(model: Model, photo: Path) -> None:
+def test_labels_of_a_segmentation_are_indices_of_its_names(model: Model, photo: Path) -> None:
     outline = model.segment(photo)
     with Image.open(photo) as image:
         assert outline.labels.shape == (image.height, image.width)
@@ -164,7 +164,7 @@ def test_a_notebook_shows_the_photos_found(trained: Trained) -> None:
     page = opened.find("red bird", top=2)._repr_html_()
     assert page.count("data:image/jpeg;base64,") == 2
     assert all(path in page for path in trained.hits[:2])
-    assert opened.like(0, top=3)._repr_html_().count("<img") == 3
+    assert opened.find_similar(0, top=3)._repr_html_().count("<img") == 3
 
 
 def test_an_export_reports_what_it_wrote_and_left_out(model: Model, photo: Path, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_an_export_reports_what_it_wrote_and_left_out(model: Model, photo: Path,
     assert summary.refused == ()
 
 
-def test_text_from_outside_is_escaped_in_a_notebook(model: Model, photo: Path, tmp_path: Path) -> None:
+def test_names_and_paths_are_escaped_in_a_notebook(model: Model, photo: Path, tmp_path: Path) -> None:
     hostile = tmp_path / "<script>alert(1)<"
     hostile.mkdir()
     (hostile / "a.jpg").write_bytes(photo.read_bytes())
@@ -231,12 +231,12 @@ def test_a_notebook_shows_one_bar_per_stage(monkeypatch: pytest.MonkeyPatch) -> 
         (np.zeros((0, 10, 3), np.uint8), r"got \(0, 10, 3\)"),
     ],
 )
-def test_an_array_that_is_no_image_is_refused(model: Model, pixels: np.ndarray, reason: str) -> None:
+def test_an_array_that_is_not_an_image_is_refused(model: Model, pixels: np.ndarray, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         model.segment(pixels)
 
 
-def test_what_is_no_photo_is_refused(model: Model) -> None:
+def test_an_argument_that_is_not_a_photo_is_refused(model: Model) -> None:
     with pytest.raises(InputError, match="a photo must be a path, a PIL image or an array, got int"):
         list(model.annotate([1]))  # pyright: ignore[reportArgumentType]
 
@@ -246,7 +246,7 @@ def test_an_unknown_option_lists_the_known_ones(trained: Trained) -> None:
         tagsight.train(trained.photos / "train", n_fre=3)
 
 
-def test_a_missing_model_says_how_to_make_one(tmp_path: Path) -> None:
+def test_a_missing_model_is_refused_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no model file"):
         tagsight.load(tmp_path / "my.model")
 

@@ -1,4 +1,4 @@
-"""The architecture as a test: imports point one way, names are public on purpose, nothing lies about."""
+"""The architecture: imports point one way, public names are listed, and every module has a docstring."""
 
 import ast
 import subprocess
@@ -71,11 +71,11 @@ def test_imports_point_one_way(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: module_name(path))
-def test_every_file_says_what_it_is_about(path: Path) -> None:
+def test_every_module_has_a_docstring(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
 
 
-def test_the_public_names_are_sorted_and_there() -> None:
+def test_the_public_names_are_sorted_and_exist() -> None:
     assert tagsight.__all__ == sorted(tagsight.__all__)
     for name in tagsight.__all__:
         assert getattr(tagsight, name).__doc__
@@ -87,7 +87,7 @@ def test_importing_tagsight_loads_nothing_optional_or_heavy() -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
-def test_the_model_knows_arrays_only() -> None:
+def test_the_model_imports_arrays_only() -> None:
     outside = {"pathlib", "os", "sys", "json", "cv2", "PIL", "higra", "onnxruntime", "rich", "typer"}
     for path in (PACKAGE / "model").glob("*.py"):
         tree = ast.parse(path.read_text())
@@ -113,7 +113,7 @@ def test_few_modules_lie_at_the_root_of_the_package() -> None:
     assert len([path for path in PACKAGE.glob("*.py") if path.name != "__init__.py"]) <= MOST_ROOT_MODULES
 
 
-def test_the_root_holds_nothing_stray(repository: Path) -> None:
+def test_the_root_has_only_expected_files(repository: Path) -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("not a git checkout")

@@ -1,4 +1,4 @@
-"""The face: what is accepted, what is refused and how, what is promised about the answers."""
+"""The estimator: accepted input, refused input with its message, and properties of the results."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def fitted(data: Planted, **parameters: object) -> StackedIBP:
     return make(**parameters).fit(data.X, data.tags, groups=data.groups, edges=data.edges)
 
 
-def test_fit_leaves_what_it_promises(small: Planted) -> None:
+def test_fit_sets_the_documented_attributes(small: Planted) -> None:
     model = fitted(small)
     N, D = small.X.shape
     assert model.assign_.shape == (N, K)
@@ -58,7 +58,7 @@ def test_float32_and_float64_agree(small: Planted) -> None:
     assert_allclose(single.assign_, double.assign_, atol=0.02)
 
 
-def test_same_seed_same_answer_and_another_seed_another_start(small: Planted) -> None:
+def test_the_same_seed_gives_the_same_result_and_another_seed_another_start(small: Planted) -> None:
     first, again, other = fitted(small, seed=3), fitted(small, seed=3), fitted(small, seed=4)
     assert_array_equal(first.assign_, again.assign_)
     assert first.bound_ == again.bound_
@@ -98,19 +98,19 @@ def test_reaching_the_limit_first_is_a_warning(small: Planted) -> None:
     assert model.n_sweeps_ == 2
 
 
-def test_every_sweep_is_told(small: Planted) -> None:
-    told: list[float] = []
-    model = make().fit(small.X, small.tags, groups=small.groups, on_sweep=lambda sweep: told.append(sweep.bound.total))
-    assert set(model.bound_) <= set(told)
+def test_on_sweep_is_called_after_every_sweep(small: Planted) -> None:
+    found: list[float] = []
+    model = make().fit(small.X, small.tags, groups=small.groups, on_sweep=lambda sweep: found.append(sweep.bound.total))
+    assert set(model.bound_) <= set(found)
 
 
-def test_threads_do_not_change_the_answer(small: Planted) -> None:
+def test_threads_do_not_change_the_result(small: Planted) -> None:
     one, two = fitted(small, n_threads=1), fitted(small, n_threads=2)
     assert_array_equal(one.assign_, two.assign_)
 
 
 @pytest.mark.slow
-def test_memory_mapped_features_give_the_same_answer(small: Planted, tmp_path) -> None:
+def test_memory_mapped_features_give_the_same_result(small: Planted, tmp_path) -> None:
     np.save(tmp_path / "X.npy", small.X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     model = make().fit(mapped, small.tags, groups=small.groups, edges=small.edges)
@@ -129,7 +129,7 @@ def test_presets_name_the_papers_models(small: Planted) -> None:
         StackedIBP.from_preset(name, n_free=1)
 
 
-def test_fields_pull_neighbours_together(small: Planted) -> None:
+def test_the_spatial_field_makes_neighbours_agree(small: Planted) -> None:
     def disagreement(model: StackedIBP) -> float:
         a, b = model.assign_[small.edges[:, 0]], model.assign_[small.edges[:, 1]]
         return float(np.abs(a - b).sum())
@@ -157,7 +157,7 @@ def test_infer_on_the_training_photos_with_their_tags_repeats_training(small: Pl
     assert again.prior.shape == (len(small.tags), K)
 
 
-def test_infer_honours_a_mask_of_either_width(small: Planted) -> None:
+def test_infer_applies_a_mask_of_either_width(small: Planted) -> None:
     model = fitted(small)
     full = np.hstack([small.tags, np.ones((len(small.tags), N_FREE), int)])
     by_tags = model.infer(small.X, groups=small.groups, allowed=small.tags)
@@ -168,7 +168,7 @@ def test_infer_honours_a_mask_of_either_width(small: Planted) -> None:
     assert_array_equal(without.assign[:, -1], 0)
 
 
-def test_photos_are_inferred_each_on_its_own(small: Planted) -> None:
+def test_photos_are_inferred_independently(small: Planted) -> None:
     model = fitted(small)
     together = model.infer(small.X, groups=small.groups, edges=small.edges)
     mine = small.groups == 3
@@ -278,7 +278,7 @@ def test_bad_settings_are_refused_at_fit(small: Planted, parameters: dict, messa
         model.fit(small.X, small.tags, groups=small.groups)
 
 
-def test_tags_and_groups_are_asked_for_when_needed(small: Planted) -> None:
+def test_missing_tags_and_groups_are_refused_if_they_are_needed(small: Planted) -> None:
     with pytest.raises(InputError, match="5 factors need tags"):
         make().fit(small.X)
     with pytest.raises(InputError, match="groups is needed"):

@@ -1,4 +1,4 @@
-"""Planted recovery: data drawn from the model, learned from tags alone, compared with the truth."""
+"""Recovery of planted factors: data drawn from the model, fitted from tags only, compared with the truth."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def f1(found: Array, truth: Array) -> float:
 
 
 def match(found: Floats, truth: Floats) -> Floats:
-    """Correlation of each true factor with its own partner under the best one-to-one matching."""
+    """Correlation of each true factor with its partner under the best one-to-one matching."""
     correlation = np.corrcoef(truth, found)[: len(truth), len(truth) :]
     return correlation[linear_sum_assignment(-correlation)]
 
@@ -62,14 +62,14 @@ def test_planted_exclusive_factors_are_recovered(seed: int, n_free: int, shrinka
     assert f1(model.assign_[:, :TAGGED] > 0.5, train.assign[:, :TAGGED]) >= 0.95
     found = match(model.appearance_mean_[:TAGGED], train.appearance[:TAGGED])
     assert np.median(found) >= 0.95
-    if n_free == 0:  # without renewal, a free factor may take an object's place
+    if n_free == 0:  # without renewal, a free factor may replace an object
         assert found.min() >= 0.9
     unseen = model.infer(test.X, groups=test.groups, edges=test.edges)
     assert f1(unseen.assign[:, :TAGGED] > 0.5, test.assign[:, :TAGGED]) >= 0.9
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_free_factors_without_a_use_are_reported(seed: int) -> None:
+def test_unused_free_factors_are_reported(seed: int) -> None:
     train = draw(300, seed, part=0)
     model = StackedIBP(N_OBJECTS, N_ATTRIBUTES, N_FREE + 4, seed=seed)
     model.fit(train.X, train.tags, groups=train.groups, edges=train.edges)

@@ -1,1 +1,1 @@
-"""Every method through every protocol, cell by cell, and the page made of the cells."""
+"""The benchmark: methods scored by protocols, cell by cell, and the page of results."""

@@ -1,8 +1,8 @@
-"""A table of results: methods by figures, from cells.
+"""A table of results, methods by figures, from cells.
 
-The spread is the standard deviation over seeds (n - 1); a single seed has none. The best mean of a column among methods
-taught by tags alone is bold. What has not been run says so, and so does what a method cannot do; what is not asked of
-it is empty.
+The standard deviation is over seeds (n - 1); a single seed has none. The best mean of a column among weakly supervised
+methods is bold. A figure that was not run, or that a method cannot give, is marked; a figure that does not apply to the
+method is empty.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -19,7 +19,7 @@ NOT_RUN, CANNOT = "not run", "cannot"
 
 
 class Column(NamedTuple):
-    """A column: its cells and figure, and what the paper has for each method."""
+    """A column: its cells and figure, and the paper's figure for each method."""
 
     title: str
     collection: str
@@ -30,7 +30,7 @@ class Column(NamedTuple):
 
 
 class Board:
-    """Cells of one collection, judged on test photos, with one kind of features."""
+    """Cells of one collection, measured on test photos with one kind of features."""
 
     def __init__(self, cells: Iterable[Cell], collection: str, features: str):
         self._cells: dict[tuple[str, int, str], list[Cell]] = {}
@@ -41,7 +41,7 @@ class Board:
                 self._cells.setdefault(key, []).append(cell)
 
     def cells(self, table: str, attributes: int, method: str) -> list[Cell]:
-        """Those of a method, seed by seed."""
+        """The cells of a method, one per seed."""
         return self._cells.get((table, attributes, method), [])
 
     def has_run(self, table: str, methods: Container[str]) -> bool:
@@ -49,7 +49,7 @@ class Board:
         return any(known == table and method in methods for known, _, method in self._cells)
 
     def values(self, column: Column, method: str) -> list[float] | None:
-        """A figure over seeds; None where a cell says that the method cannot, empty where nothing was run."""
+        """A figure over seeds; None in a cell of a method that cannot give it, empty if nothing was run."""
         cells = self.cells(column.table, column.attributes, method)
         if any(cell["figures"] is None for cell in cells):
             return None
@@ -58,7 +58,7 @@ class Board:
 
 
 def tabulate(board: Board, methods: Sequence[str], columns: Sequence[Column]) -> str:
-    """A Markdown table of the methods that are in one of its columns at least."""
+    """A Markdown table of the methods that have a figure in at least one column."""
     shown = [method for method in methods if any(_applies(column, method) for column in columns)]
     best = [_find_best(board, column, shown) for column in columns]
     names = ["method"]
@@ -68,11 +68,11 @@ def tabulate(board: Board, methods: Sequence[str], columns: Sequence[Column]) ->
     for method in shown:
         row = [method]
         for column, winner in zip(columns, best, strict=True):
-            row.append(_say(board, column, method, bold=method == winner))
+            row.append(_format_figure(board, column, method, bold=method == winner))
             if column.paper is not None:
                 row.append(column.paper.get(method, ""))
         rows.append(tuple(row))
-    return lay_out(tuple(names), rows)
+    return format_table(tuple(names), rows)
 
 
 def _applies(column: Column, method: str) -> bool:
@@ -88,7 +88,7 @@ def _find_best(board: Board, column: Column, methods: Sequence[str]) -> str | No
     return max(means, key=lambda method: means[method]) if len(means) > 1 else None
 
 
-def _say(board: Board, column: Column, method: str, *, bold: bool) -> str:
+def _format_figure(board: Board, column: Column, method: str, *, bold: bool) -> str:
     if not _applies(column, method):
         return ""
     values = board.values(column, method)
@@ -101,7 +101,7 @@ def _say(board: Board, column: Column, method: str, *, bold: bool) -> str:
     return f"**{middle}**{spread}" if bold else middle + spread
 
 
-def lay_out(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown, the first column to the left and figures to the right."""
+def format_table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; the first column is left-aligned, figures are right-aligned."""
     lines = [names, ["---"] + ["---:"] * (len(names) - 1), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,8 +1,8 @@
-"""Cells on disk: one JSON each, whole or not there, with the settings that it is the answer to.
+"""Cells on disk: one JSON file each, written whole or not at all, with the settings that they depend on.
 
-    DIR/COLLECTION/SPLIT/TABLE/FEATURES/METHOD-ATTRIBUTES-SEED.json
+DIR/COLLECTION/SPLIT/TABLE/FEATURES/METHOD-ATTRIBUTES-SEED.json
 
-A file never names a folder of the machine it was made on.
+A file never names a folder of the machine on which it was written.
 """
 
 import json
@@ -18,33 +18,33 @@ from tagsight_bench.plan import Cell
 DIGITS = 6
 
 
-def place_cell(folder: Path, cell: Cell) -> Path:
-    """Where a cell is or will be."""
+def locate_cell(folder: Path, cell: Cell) -> Path:
+    """The path of the file of a cell."""
     fit = cell.fit
     method = fit.method.replace(":", ".")
     return folder / fit.collection / fit.on / cell.table / fit.features / f"{method}-{fit.attributes}-{fit.seed}.json"
 
 
 def is_done(path: Path, settings: dict[str, Any]) -> bool:
-    """Whether the cell is there and is the answer to just these settings."""
+    """Whether the cell exists and was measured with these settings."""
     return path.exists() and read_cell(path)["settings"] == settings
 
 
 def read_cell(path: Path) -> dict[str, Any]:
-    """A cell as it was written."""
+    """The content of a cell."""
     content: Any = read_json(path)
     if not is_object(content) or not is_object(content.get("settings")):
-        raise InputError(f"{str(path)!r} is not a cell of a bench: remove it")
+        raise InputError(f"{str(path)!r} is not a cell of a benchmark: remove it")
     return content
 
 
 def read_cells(folder: Path) -> list[dict[str, Any]]:
-    """Every cell under a folder, in the order of their names."""
+    """All cells under a folder, in the order of their names."""
     return [read_cell(path) for path in sorted(folder.glob("*/*/*/*/*.json"))]
 
 
 def write_cell(path: Path, content: dict[str, Any]) -> None:
-    """Write a cell whole; figures are rounded, and nan, which JSON does not have, is null."""
+    """Write a cell; figures are rounded, and nan, which JSON lacks, is written as null."""
     if path.exists():
         read_cell(path)  # raises InputError where the file is not a cell
     write_atomically(path, (json.dumps(_round(content), indent=1, allow_nan=False) + "\n").encode())

@@ -19,32 +19,35 @@ TABLES = ", ".join([*dict.fromkeys(table for one in COLLECTIONS.values() for tab
 def run(
     collection: Annotated[str, typer.Argument(metavar="COLLECTION", help=f"One of {', '.join(COLLECTIONS)}.")],
     data: Annotated[
-        Path, typer.Option(metavar="DIR", envvar="TAGSIGHT_DATA", help="Folder that holds the collection's folder.")
+        Path, typer.Option(metavar="DIR", envvar="TAGSIGHT_DATA", help="Folder with the folder of the collection.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the cells.")] = Path(
         "benchmarks/results/cells"
     ),
     table: Annotated[
-        list[str] | None, typer.Option(help=f"One of {TABLES}; repeat for more; all but ablations if none.")
+        list[str] | None,
+        typer.Option(help=f"One of {TABLES}; repeat it for more than one. By default all but ablations."),
     ] = None,
     methods: Annotated[
         list[str] | None,
-        typer.Option(help="A method, or module:Class; repeat for more; all of the table if none."),
+        typer.Option(
+            help="A method, or module:Class; repeat it for more than one. By default all methods of the table."
+        ),
     ] = None,
     features: Annotated[str, typer.Option(help=f"One of {', '.join(FAMILIES)}.")] = "deep",
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0, 1, ... of each method.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds per method: 0, 1, ...")] = 3,
     on: Annotated[
-        str, typer.Option(help="test, or validation: a half of the training photos, test untouched.")
+        str, typer.Option(help="Photos to score on: test, or validation, a half of the training photos.")
     ] = "test",
     queries: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the query lists.")] = Path(
         "benchmarks/queries"
     ),
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes to describe photos; all cores if not given.")
+        int | None, typer.Option(min=1, help="Number of processes that extract features. By default one per core.")
     ] = None,
-    again: Annotated[bool, typer.Option(help="Make cells that are there again.")] = False,
+    again: Annotated[bool, typer.Option(help="Measure existing cells again.")] = False,
 ) -> None:
-    """Measure methods on a collection with truth: a JSON file a cell; what is there already is kept."""
+    """Measure methods on a collection with ground truth, one JSON file per cell; existing cells are kept."""
     check_writable(output)
     request = Request(collection, tuple(table or ()), tuple(methods or ()), features, seeds, on)
     with show_progress() as report:
@@ -65,5 +68,5 @@ def make_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command line; the process ends after it."""
-    with exit_with_code("cells that are written are kept; the same command makes the others"):
+    with exit_with_code("written cells are kept; the same command measures the others"):
         make_app()()

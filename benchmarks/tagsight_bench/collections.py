@@ -1,4 +1,4 @@
-"""The collections that can be benched, in the open."""
+"""The collections that can be measured."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +21,8 @@ from tagsight_bench.tables import (
 )
 
 
-class Benched(NamedTuple):
-    """A collection, where it lies in the data folder, and its tables."""
+class BenchCollection(NamedTuple):
+    """A collection, its folder in the data folder, and its tables."""
 
     folder: str
     read: Callable[[Path, str], Source]
@@ -30,8 +30,8 @@ class Benched(NamedTuple):
     query_list: str | None = None  # file of queries for the test photos; drawn from the truth if there is none
 
 
-COLLECTIONS: dict[str, Benched] = {
-    "apascal": Benched(
+COLLECTIONS: dict[str, BenchCollection] = {
+    "apascal": BenchCollection(
         "apascal",
         read_apascal,
         {
@@ -43,7 +43,7 @@ COLLECTIONS: dict[str, Benched] = {
         },
         query_list="apascal.json",
     ),
-    "labelme": Benched(
+    "labelme": BenchCollection(
         "labelme_outdoor",
         read_labelme,
         {
@@ -52,12 +52,12 @@ COLLECTIONS: dict[str, Benched] = {
             "predict": Table("photos", (0,), score_predict),
         },
     ),
-    "imagenet": Benched(
+    "imagenet": BenchCollection(
         "imagenet_attributes",
         read_imagenet,
         {"annotation": Table("photos", (25,), score_annotation)},
     ),
-    "rendered": Benched(
+    "rendered": BenchCollection(
         "photos",
         read_rendered,
         {

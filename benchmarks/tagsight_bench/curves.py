@@ -1,4 +1,4 @@
-"""Precision over recall, mean over queries and seeds, as SVG."""
+"""Precision over recall as SVG, averaged over queries and seeds."""
 
 from io import BytesIO
 
@@ -12,7 +12,7 @@ from tagsight_bench.methods import METHODS
 
 
 def draw_curves(board: Board, attributes: int) -> bytes | None:
-    """Pairs on the left, triples on the right, a line a method; None where no query was asked."""
+    """Pairs on the left, triples on the right, one line per method; None if there are no cells with queries."""
     cells = {method: board.cells("queries", attributes, method) for method in METHODS}
     if not any(cells.values()):
         return None
@@ -28,6 +28,6 @@ def draw_curves(board: Board, attributes: int) -> bytes | None:
     figure.axes[0].set_ylabel("precision")
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
     stream = BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "tagsight"}):  # the same cells, the same file
+    with matplotlib.rc_context({"svg.hashsalt": "tagsight"}):  # so that the same cells give the same file
         figure.savefig(stream, format="svg", metadata={"Date": None})
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""Factors of a model as rows of the regions where they are clearest."""
+"""Factors of a model as rows of example crops."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -15,7 +15,7 @@ NAME = 110  # pixels for a factor's name
 
 
 def draw_factors(names: Sequence[str], example_crops: Sequence[Sequence[ExampleCrop]]) -> Array:
-    """(h, w, 3) uint8: a factor a row, its name and then its pictures; those without a picture are left out."""
+    """(h, w, 3) uint8: one row per factor, its name and its pictures; factors without pictures are left out."""
     shown = [(name, row) for name, row in zip(names, example_crops, strict=True) if row]
     columns = max((len(row) for _, row in shown), default=0)
     sheet = Image.new("RGB", (NAME + columns * (SIDE + GAP), max(1, len(shown) * (SIDE + GAP))), "white")

@@ -1,4 +1,4 @@
-"""What figures depend on besides the code."""
+"""The conditions on which times depend."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def describe_machine() -> dict[str, Any]:
-    """Processor, cores, versions, and how many processes ran of late; no name and no path."""
+    """Processor, cores, versions and recent load; no name and no path."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
     return {

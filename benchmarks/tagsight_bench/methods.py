@@ -1,9 +1,9 @@
-"""The methods that can be benched, in the open.
+"""The registry of methods.
 
-A method is a class that follows `evaluation.method.Method`, named by its place, `module:Class`, and made with
-`parameters`. One that is taught by more than tags takes it as its first argument: the `Instances` of each
-photo for boxes, its label map for masks; one that is tuned also takes `masks`, None for photos without. A class outside
-this table is benched by its place, with tags alone.
+A method is a class with the interface `evaluation.method.Method`, named by `module:Class` and constructed with
+`parameters`. A method with stronger supervision takes it as its first argument: the `Instances` of each photo for
+boxes, its label map for masks. A tuned one also takes `masks`, with None for photos without. A class that is not in
+this table can be measured by its name `module:Class`, with tags only.
 """
 
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ from tagsight_bench.trial import Sample
 
 Supervision = Literal["tags", "boxes", "masks"]
 WEAK_TABLES = frozenset({"annotation", "queries", "outlines", "segmentation", "inductive", "transductive", "predict"})
-SHARE_TABLES = frozenset({"refined"})  # P(object | region) must add up to at most one, and outline as it stands
+SHARE_TABLES = frozenset({"refined"})  # these need P(object | region) that add up to at most one
 
 
 class Entry(NamedTuple):
-    """A method that can be benched."""
+    """A method that can be measured."""
 
     place: str  # module:Class
     parameters: Mapping[str, Any] = {}
     supervision: Supervision = "tags"
     tables: frozenset[str] = WEAK_TABLES
-    joint: bool = False  # attributes bear upon its outlines, so segmentation is tried with every attribute set
-    tuned: bool = False  # masks of training photos choose a threshold, as they chose the settings of ours
+    joint: bool = False  # attributes change its segmentation, which is measured with every attribute set
+    tuned: bool = False  # masks of training photos choose a threshold
 
 
 OURS = "tagsight_bench.ours:StackedIBPMethod"
@@ -52,14 +52,14 @@ METHODS: dict[str, Entry] = {
         frozenset({"segmentation", "inductive"}) | SHARE_TABLES,
     ),
 }
-"""By name, in the order of the tables: weak methods, ours, then strongly supervised ones."""
+"""By name, in the order of the tables: weakly supervised methods, tagsight, strongly supervised methods."""
 
 
 def _change_model(**parameters: Any) -> Entry:
     return Entry(OURS, {**METHODS["ws-mrf-sibp"].parameters, **parameters}, joint=True)
 
 
-def _change_readers(**weights: float) -> Entry:
+def _change_weights(**weights: float) -> Entry:
     return Entry(OURS, {"weights": weights}, joint=True)
 
 
@@ -72,7 +72,7 @@ MODEL_ABLATIONS: dict[str, Entry] = {
     "5-free-factors": _change_model(n_free=5),
     "50-free-factors": _change_model(n_free=50),
 }
-"""The paper's model with one thing changed; a plain field has strengths of its own."""
+"""The paper's model with one change; `plain-field` has its own strengths."""
 
 EXCLUSIVE: dict[str, Any] = {
     "n_free": 10,
@@ -109,38 +109,38 @@ MODEL_CANDIDATES: dict[str, Entry] = {
 
 NO_FIELDS = {"coupling": 0.0, "affinity": 0.0}
 
-READER_ABLATIONS: dict[str, Entry] = {
+DEFAULT_ABLATIONS: dict[str, Entry] = {
     "no-fields": Entry(OURS, NO_FIELDS, joint=True),
     "no-fields-at-all": Entry(
         OURS,
         {**NO_FIELDS, "weights": {"smoothing": 0.0, "attribute_likelihood": 0.0, "attribute_prior": 0.0}},
         joint=True,
     ),
-    "no-model": _change_readers(model=0.0),
-    "no-smoothing": _change_readers(smoothing=0.0),
+    "no-model": _change_weights(model=0.0),
+    "no-smoothing": _change_weights(smoothing=0.0),
     "no-attribute-distance": Entry(
         OURS, {"weights": {"attribute_distance": 0.0}}, tables=frozenset({"segmentation"}), joint=True
     ),
-    "no-attribute-likelihood": _change_readers(attribute_likelihood=0.0),
-    "no-height-prior": _change_readers(height=0.0),
-    "no-photo-classifier": _change_readers(photo_classifier=0.0),
+    "no-attribute-likelihood": _change_weights(attribute_likelihood=0.0),
+    "no-height-prior": _change_weights(height=0.0),
+    "no-photo-classifier": _change_weights(photo_classifier=0.0),
     "no-attribute-prior": Entry(
         OURS, {"weights": {"attribute_prior": 0.0}}, tables=frozenset({"annotation", "queries"}), joint=True
     ),
     "by-region": Entry(OURS, {"whole": False}, tables=frozenset({"annotation"}), joint=True),
 }
-"""What `tagsight train` makes, with one thing changed.
+"""The default of `tagsight train` with one change.
 
-`no-fields`: the model's two fields. `no-fields-at-all`: those, and what stands for them in the readers: kinship between
-regions; likeness and custom, which tie objects and attributes, within a region. `by-region`: an object is described as
-the rivals describe it, by the region where it is clearest.
+`no-fields` leaves out the two fields of the model. `no-fields-at-all` also leaves out their counterparts in the region
+classifiers: smoothing between regions, and the attribute likelihood and attribute prior within a region. `by-region`
+describes an object by its most probable region, as the other methods do.
 """
 
-ABLATIONS = {**MODEL_ABLATIONS, **READER_ABLATIONS}
+ABLATIONS = {**MODEL_ABLATIONS, **DEFAULT_ABLATIONS}
 
 
 def find_entry(name: str) -> Entry:
-    """The entry of a name, or of a `module:Class`."""
+    """The entry with a name, or for a `module:Class`."""
     known = {**METHODS, **ABLATIONS, **MODEL_CANDIDATES}
     if name in known:
         return known[name]
@@ -151,7 +151,7 @@ def find_entry(name: str) -> Entry:
 
 
 def make_method(name: str, entry: Entry, sample: Sample) -> Method:
-    """The method before it has learned anything, given what it may know of the sample beside its tags."""
+    """The method before its fit, constructed with the supervision of the sample that it may use."""
     masks = tuple(mask for mask in sample.masks if mask is not None)
     truth = {"tags": (), "boxes": (sample.instances,), "masks": (masks,)}[entry.supervision]
     module, _, attribute = entry.place.partition(":")

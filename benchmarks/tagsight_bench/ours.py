@@ -1,4 +1,4 @@
-"""Our model behind the face of the protocols."""
+"""tagsight as a method of the benchmark."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logit
 
-from tagsight.classifiers import attributes as attribute_reader
+from tagsight.classifiers import attributes as attribute_classifiers
 from tagsight.classifiers.regions import Regions
 from tagsight.classifiers.score import ClassifierWeights, score_regions
 from tagsight.data.vocabulary import Tags
@@ -22,13 +22,13 @@ from tagsight.types import Array, Floats
 from tagsight_bench.baselines.region_vectors import compute_box_shares
 from tagsight_bench.evaluation.method import MethodPrediction
 
-BATCH = 64  # photos looked at together
+BATCH = 64  # photos predicted together
 
 
 class StackedIBPMethod:
-    """What `tagsight train` makes; `parameters` are of `TrainOptions`.
+    """The model of `tagsight train`; `parameters` are options of `TrainOptions`.
 
-    With `whole`, it describes an object by all of its regions; else, as the rivals do, by the one where it is clearest.
+    With `whole`, an object is described by all its regions; otherwise by its most probable region, as other methods do.
     """
 
     def __init__(self, *, whole: bool = True, **parameters: Any):
@@ -38,50 +38,50 @@ class StackedIBPMethod:
         self._predictor: Predictor
 
     def fit(self, photos: Sequence[PhotoFeatures], tags: Tags, *, seed: int = 0) -> Self:
-        """Learn from photos and their tags."""
+        """Fit to photos and their tags."""
         self._predictor = fit_photos(photos, tags, replace(self._options, seed=seed)).predictor
         return self
 
     def predict(self, photos: Sequence[PhotoFeatures]) -> list[MethodPrediction]:
-        """Scores for new photos."""
-        seen: list[MethodPrediction] = []
+        """Predictions for new photos."""
+        predictions: list[MethodPrediction] = []
         for first in range(0, len(photos), BATCH):
             check_stop()
-            seen += map(self._to_seen, predict_photos(self._predictor, photos[first : first + BATCH]))
-        return seen
+            predictions += map(self._convert, predict_photos(self._predictor, photos[first : first + BATCH]))
+        return predictions
 
     def predict_within(self, photos: Sequence[PhotoFeatures], allowed: Tags) -> list[MethodPrediction]:
-        """Scores for new photos that show nothing but their allowed tags."""
-        seen: list[MethodPrediction] = []
+        """Predictions for new photos in which only the allowed tags can occur."""
+        predictions: list[MethodPrediction] = []
         for first in range(0, len(photos), BATCH):
             check_stop()
             some = slice(first, first + BATCH)
             within = Tags(allowed.objects[some], allowed.attributes[some])
-            seen += map(self._to_seen, predict_photos(self._predictor, photos[some], within))
-        return seen
+            predictions += map(self._convert, predict_photos(self._predictor, photos[some], within))
+        return predictions
 
     def predict_transductive(self, photos: Sequence[PhotoFeatures]) -> list[MethodPrediction]:
-        """Scores for new photos after learning also from them."""
-        return [self._to_seen(posterior) for posterior in predict_photos(self._predictor, photos, transductive=True)]
+        """Predictions for new photos after adapting to them."""
+        return [self._convert(posterior) for posterior in predict_photos(self._predictor, photos, transductive=True)]
 
     def describe_boxes(self, photo: PhotoFeatures, boxes: Array) -> Floats:
-        """(B, K_a): what the reader or the objects say of a box; else the mean of its regions."""
+        """(B, K_a) log-odds by the region classifiers or the attributes of objects; otherwise means over regions."""
         shares, predictor = compute_box_shares(photo, boxes), self._predictor
         if classifiers := predictor.parts.classifiers:
             X = embed(photo.features, predictor.embedding)
             scores = score_regions(Regions([photo], predictor.embedding.views, X), classifiers)
-            return attribute_reader.describe_parts(classifiers.attributes, X, scores.shares, shares)
+            return attribute_classifiers.describe_parts(classifiers.attributes, X, scores.shares, shares)
         if attributes := predictor.parts.object_attributes:
-            stacked, seen = infer_regions(predictor, [photo])
-            appearance = seen.appearance[: predictor.parts.learned.settings.factors.objects]
+            stacked, inference = infer_regions(predictor, [photo])
+            appearance = inference.appearance[: predictor.parts.learned.settings.factors.objects]
             described = describe_parts(
-                attributes, predictor.calibration.attributes, appearance, stacked.X, seen.log_odds, shares
+                attributes, predictor.calibration.attributes, appearance, stacked.X, inference.log_odds, shares
             )
             return _odds(described)
         (posterior,) = predict_photos(predictor, [photo])
         return shares @ _odds(posterior.attributes)
 
-    def _to_seen(self, posterior: Prediction) -> MethodPrediction:
+    def _convert(self, posterior: Prediction) -> MethodPrediction:
         return MethodPrediction(
             _odds(posterior.photo),
             _odds(posterior.objects),
@@ -92,4 +92,4 @@ class StackedIBPMethod:
 
 
 def _odds(probability: Floats) -> Floats:
-    return logit(np.clip(probability, 1e-300, 1 - 1e-12))  # finite, as the protocols ask
+    return logit(np.clip(probability, 1e-300, 1 - 1e-12))  # finite, as the protocols require

@@ -1,4 +1,4 @@
-"""The page of results: every table of the paper, our figures beside its own."""
+"""The page of results: every table of the paper, with the figures of the paper beside the measured ones."""
 
 from collections.abc import Container, Mapping, Sequence
 
@@ -6,13 +6,13 @@ from tagsight.features.extractor import FAMILIES
 from tagsight_bench import paper
 from tagsight_bench.board import Board, Cell, Column, Pick, tabulate
 from tagsight_bench.collections import COLLECTIONS
-from tagsight_bench.methods import ABLATIONS, METHODS, MODEL_ABLATIONS, READER_ABLATIONS
+from tagsight_bench.methods import ABLATIONS, DEFAULT_ABLATIONS, METHODS, MODEL_ABLATIONS
 from tagsight_bench.plan import ABLATED
 from tagsight_bench.sources.apascal import MATERIALS
 from tagsight_bench.times import render_times
 
 ALL = 64  # attributes of aPascal
-DIGEST_FEATURES = "deep-small"  # until `deep` has been measured
+DIGEST_FEATURES = "deep-small"  # `deep` has no tables yet
 DIGEST = ("tagsight", "activation", "wsvm", "ws-mrf-sibp", "ssvm", "supervised")
 
 HEAD = """# Results
@@ -26,8 +26,8 @@ masks (`supervised`).
 
 The settings of `tagsight` were chosen on training photos, by their tags, boxes and, for outlines, masks. The other
 methods choose penalties and scales by cross-validation in each fit, and `activation` its threshold by masks of
-training photos. The test photos chose no value. Their results did influence which experiments followed: outlines
-with 64 attributes were evaluated on them six times, LabelMe Outdoor twice ([how the settings were
+training photos. No value was chosen on test photos. Outlines with 64 attributes were evaluated on them six times
+during development, LabelMe Outdoor twice ([how the settings were
 chosen](explanation/default.md#how-the-settings-were-chosen)).
 
 Features are projected to 256 dimensions (MIML 128, w-LDA 64). The photo classifier of `tagsight` uses all 2,224
@@ -60,7 +60,7 @@ PROTOCOLS = """## How it is measured
   photo has the object, scaled by the region's share, P_o p_jo / max_m p_mo. For w-LDA and WSDC the probability of
   the photo is that of its best region. MAR is the mean over queries of the average recall over all precisions: the
   integral over p of the best recall at a precision of at least p, which equals the interpolated average precision.
-  mAP is not interpolated. The pairs are all that a test photo answers; the triples are 300 drawn from 1,394
+  mAP is not interpolated. The pairs are all that match a test photo; the triples are 300 drawn from 1,394
   (`benchmarks/queries`).
 - **Segmentation.** Region labels are painted at full size. Void pixels are not counted. IoU is computed from the
   pixels of all photos together. The 8 attributes are MATERIALS: the materials that most training photos have. The
@@ -108,11 +108,11 @@ synset is used for training.
 
 
 def render_page(cells: Sequence[Cell], quiet: Sequence[Cell], pictures: Container[str]) -> str:
-    """The whole page, with those of its pictures that are there, for the families of features that were measured.
+    """The page, with those of its pictures that exist, for the kinds of features that were measured.
 
-    Times are of the cells `quiet`, made while the machine did nothing else.
+    Times are from the cells `quiet`, measured on an otherwise idle machine.
     """
-    parts = [HEAD, *_explain_features(cells), _tell_machine(cells), PROTOCOLS]
+    parts = [HEAD, *_explain_features(cells), _describe_machines(cells), PROTOCOLS]
     for features in _list_features([*cells, *quiet], "apascal"):
         parts += [f"## aPascal, {features} features\n", *([CLASSIC] if features == "classic" else [])]
         parts += [*_render_apascal(Board(cells, "apascal", features))]
@@ -158,7 +158,7 @@ def _explain_features(cells: Sequence[Cell]) -> list[str]:
     return [DEEP_SMALL] if "deep" in measured else [DEEP_SMALL, NO_DEEP]
 
 
-def _tell_machine(cells: Sequence[Cell]) -> str:
+def _describe_machines(cells: Sequence[Cell]) -> str:
     machines = sorted({f"{cell['machine']['cpu']}, {cell['machine']['cores']} cores" for cell in cells})
     return f"Machine: {'; '.join(machines)}.\n" if machines else "Nothing has been run yet.\n"
 
@@ -194,11 +194,11 @@ def _render_apascal(board: Board) -> list[str]:
         ]
     if any(board.has_run(table, ABLATIONS) for table in ABLATED):
         parts += [
-            f"### Ablations\n\nThe paper's model with one thing changed; mIoU with {ALL} attributes.\n"
+            f"### Ablations\n\nThe paper's model with one change; mIoU with {ALL} attributes.\n"
             "`plain-field` is not centred; its strengths were chosen on three sets of 326 training photos.\n",
             tabulate(board, ("ws-mrf-sibp", "ws-sibp", *MODEL_ABLATIONS), ablated),
-            "The default of `tagsight train` with one thing changed ([what the parts are](explanation/default.md)):\n",
-            tabulate(board, ("tagsight", *READER_ABLATIONS), ablated),
+            "The default of `tagsight train` with one change ([what the parts are](explanation/default.md)):\n",
+            tabulate(board, ("tagsight", *DEFAULT_ABLATIONS), ablated),
         ]
     return parts
 
@@ -227,7 +227,7 @@ def list_annotation(
 
 
 def list_queries() -> list[Column]:
-    """Columns of both lists of queries."""
+    """Columns of both kinds of queries."""
     return [
         Column(f"{kind}, {title}", "apascal", "queries", ALL, lambda f, k=kind, m=name: f[k][m])
         for kind in ("pairs", "triples")
@@ -236,7 +236,7 @@ def list_queries() -> list[Column]:
 
 
 def list_segmentation() -> list[Column]:
-    """A column an attribute set."""
+    """One column per attribute set."""
     return [
         Column(
             f"{n} attributes",
@@ -251,7 +251,7 @@ def list_segmentation() -> list[Column]:
 
 
 def list_labelme() -> list[Column]:
-    """Columns of the three tasks."""
+    """Columns of the three tasks of LabelMe Outdoor."""
     return [
         Column(
             f"{table}, per {unit}",

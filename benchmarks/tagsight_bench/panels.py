@@ -1,4 +1,4 @@
-"""Photos beside what was made of them."""
+"""Pictures of photos beside their segmentations."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from tagsight.regions import resize_map
 from tagsight.types import Array
 from tagsight_bench.evaluation.segmentation import paint_labels
 from tagsight_bench.methods import find_entry, make_method
-from tagsight_bench.trial import DescribedSource, Trial, make_trial
+from tagsight_bench.trial import ExtractedSource, Trial, make_trial
 
 HEIGHT = 150  # pixels of a row
 GAP = 4
@@ -21,7 +21,7 @@ TINT = 0.7
 
 
 class Picture(NamedTuple):
-    """A way to outline: its heading, the method, and how many attributes are among its tags."""
+    """A column of segmentations: its heading, the method, and the number of attributes among the tags."""
 
     heading: str
     method: str
@@ -29,22 +29,22 @@ class Picture(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A photo, and label maps (H, W) of it."""
+    """A photo and its label maps (H, W)."""
 
     pixels: Array  # (h, w, 3) uint8
     masks: tuple[Array, ...]
 
 
-def outline_photos(described: DescribedSource, pictures: Sequence[Picture], count: int, *, seed: int) -> list[Row]:
-    """`count` photos evenly from those to be judged on, outlined in each way; the truth comes last."""
-    trials = {n: make_trial(described, n) for n in {picture.attributes for picture in pictures}}
-    truth = {i: mask for i, mask in enumerate(next(iter(trials.values())).judge.masks) if mask is not None}
+def outline_photos(extracted: ExtractedSource, pictures: Sequence[Picture], count: int, *, seed: int) -> list[Row]:
+    """`count` test photos at equal intervals, segmented in each way; the truth is the last column."""
+    trials = {n: make_trial(extracted, n) for n in {picture.attributes for picture in pictures}}
+    truth = {i: mask for i, mask in enumerate(next(iter(trials.values())).test.masks) if mask is not None}
     places = np.unique(np.linspace(0, len(truth) - 1, min(count, len(truth))).round().astype(int))
     chosen = [list(truth)[place] for place in places]
     columns = [_outline(trials[picture.attributes], picture, chosen, seed) for picture in pictures]
     return [
         Row(
-            read_photo(described.source.judge[photo].path).pixels,
+            read_photo(extracted.source.test[photo].path).pixels,
             (*(column[place] for column in columns), truth[photo]),
         )
         for place, photo in enumerate(chosen)
@@ -52,7 +52,7 @@ def outline_photos(described: DescribedSource, pictures: Sequence[Picture], coun
 
 
 def draw_panels(headings: Sequence[str], rows: Sequence[Row]) -> Array:
-    """(h, w, 3) uint8: the photo and its tinted label maps, a photo a row, under headings."""
+    """(h, w, 3) uint8: one row per photo, the photo and its tinted label maps, under headings."""
     widths = [max(_fit_width(row.pixels) for row in rows)] * len(headings)
     lines = [_write_headings(headings, widths)]
     for row in rows:
@@ -62,7 +62,7 @@ def draw_panels(headings: Sequence[str], rows: Sequence[Row]) -> Array:
 
 
 def tint_labels(pixels: Array, mask: Array) -> Array:
-    """(h, w, 3) uint8: the photo in grey, labels in VOC's colours; void is white."""
+    """(h, w, 3) uint8: the photo in grey, labels in the colours of VOC; void is white."""
     small = resize_map(mask, (pixels.shape[1], pixels.shape[0]))
     grey = np.repeat(pixels.mean(axis=2, keepdims=True), 3, axis=2)
     tinted = (1 - TINT) * grey + TINT * make_voc_palette()[small]
@@ -71,9 +71,11 @@ def tint_labels(pixels: Array, mask: Array) -> Array:
 
 def _outline(trial: Trial, picture: Picture, photos: list[int], seed: int) -> list[Array]:
     entry = find_entry(picture.method)
-    method = make_method(picture.method, entry, trial.learn).fit(trial.learn.photos, trial.learn.tags, seed=seed)
-    chosen = [trial.judge.photos[photo] for photo in photos]
-    return [paint_labels(photo, seen.labels) for photo, seen in zip(chosen, method.predict(chosen), strict=True)]
+    method = make_method(picture.method, entry, trial.train).fit(trial.train.photos, trial.train.tags, seed=seed)
+    chosen = [trial.test.photos[photo] for photo in photos]
+    return [
+        paint_labels(photo, prediction.labels) for photo, prediction in zip(chosen, method.predict(chosen), strict=True)
+    ]
 
 
 def _fit_width(pixels: Array) -> int:

@@ -1,8 +1,8 @@
-"""The paper's own figures, in percent, to stand beside ours.
+"""The figures of the paper, in percent.
 
 Shi, Yang, Hospedales and Xiang, "Weakly-Supervised Image Annotation and Segmentation with Objects and Attributes",
-TPAMI 2017. Its features, its regions and, for LabelMe Outdoor, its labels are not ours: its columns say what was
-reached, not what these methods would reach here. Keys are names of `methods.METHODS`; its strongly supervised column is
+TPAMI 2017. Its features, its regions and, for LabelMe Outdoor, its labels differ from ours, so its columns do not state
+what these methods would reach here. Keys are names of `methods.METHODS`; the paper's strongly supervised column is
 `ssvm` for annotation and `supervised` for masks.
 """
 

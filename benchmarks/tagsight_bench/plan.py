@@ -1,4 +1,4 @@
-"""Which cells a bench is made of."""
+"""The cells of a benchmark."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ ABLATED = ("annotation", "queries", "segmentation")
 
 
 class Fit(NamedTuple):
-    """One fit of one method; what is measured of it are cells."""
+    """One fit of one method; the cells are measured with it."""
 
     collection: str
     on: str  # test or validation
@@ -26,14 +26,14 @@ class Fit(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One fit in one table."""
+    """One fit, scored for one table."""
 
     fit: Fit
     table: str
 
 
 class Request(NamedTuple):
-    """What a user asks for; empty tables and methods mean all that there are."""
+    """The arguments of the command; empty tables and methods mean all of them."""
 
     collection: str
     tables: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Request(NamedTuple):
 
 
 def plan_cells(request: Request) -> list[Cell]:
-    """Every cell asked for, those of one fit side by side, fits on the same photos too."""
+    """All requested cells; those of one fit are consecutive, and so are fits on the same photos."""
     _check(request)
     tables = COLLECTIONS[request.collection].tables
     cells: list[Cell] = []
@@ -73,7 +73,7 @@ def _explain_nothing(request: Request) -> str:
 
 
 def choose_sizes(entry: Entry, table: Table) -> tuple[int, ...]:
-    """Sizes of the attribute sets with which a method is in a table."""
+    """The sizes of the attribute sets with which a method is in a table."""
     return table.attributes if entry.joint else table.attributes[:1]
 
 
@@ -92,7 +92,7 @@ def _check(request: Request) -> None:
     for table in request.tables:
         _check_choice(table, f"table of {request.collection}", known)
     _check_choice(request.features, "kind of features", FAMILIES)
-    _check_choice(request.on, "split to judge on", ("test", "validation"))
+    _check_choice(request.on, "split to score on", ("test", "validation"))
 
 
 def _check_choice(value: str, what: str, known: tuple[str, ...]) -> None:

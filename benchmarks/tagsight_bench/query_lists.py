@@ -1,4 +1,4 @@
-"""Lists of queries: drawn once, kept as words, so that every method is asked the same."""
+"""Lists of queries: drawn once and stored as words, so that all methods get the same queries."""
 
 import json
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ LISTS = {"pairs": 1, "triples": 2}  # attributes of a query
 
 
 class QueryLists(NamedTuple):
-    """What is asked of a collection."""
+    """The queries of a collection."""
 
     pairs: tuple[Query, ...]  # an object and an attribute
     triples: tuple[Query, ...]  # an object and two attributes
 
 
 def draw_lists(truth: Sequence[Instances], *, count: int = COUNT, seed: int = SEED) -> QueryLists:
-    """Queries that a photo of the truth answers."""
+    """Random queries that fit at least one photo of the truth."""
     return QueryLists(*(tuple(draw_queries(truth, n, count=count, seed=seed)) for n in LISTS.values()))
 
 
 def write_lists(path: Path, lists: QueryLists, vocabulary: Vocabulary) -> None:
-    """As words, a query a line."""
+    """Write the queries as words, one per line."""
     lines = {
         kind: ",\n".join(
             f"  {json.dumps([vocabulary.objects[o], [vocabulary.attributes[a] for a in asked]])}"
@@ -44,10 +44,10 @@ def write_lists(path: Path, lists: QueryLists, vocabulary: Vocabulary) -> None:
 
 
 def read_lists(path: Path, vocabulary: Vocabulary) -> QueryLists:
-    """As columns of the vocabulary."""
+    """Read the queries as columns of the vocabulary."""
     content: Any = read_json(path)
     if not is_object(content) or not all(is_list(content.get(kind)) for kind in LISTS):
-        raise InputError(f"{str(path)!r} must hold an object with the lists {' and '.join(LISTS)}")
+        raise InputError(f"{str(path)!r} must be an object with the lists {' and '.join(LISTS)}")
     return QueryLists(*(tuple(_read_query(path, one, vocabulary) for one in content[kind]) for kind in LISTS))
 
 
@@ -57,4 +57,4 @@ def _read_query(path: Path, entry: Any, vocabulary: Vocabulary) -> Query:
     try:
         return Query(vocabulary.objects.index(entry[0]), tuple(map(vocabulary.attributes.index, entry[1])))
     except ValueError as error:
-        raise InputError(f"{str(path)!r}: {entry!r} has a word that the collection does not know") from error
+        raise InputError(f"{str(path)!r}: {entry!r} has a word that is not in the collection") from error

@@ -1,4 +1,4 @@
-"""The tables: what each asks of a fitted method, and what it writes down. All figures are shares, not percent."""
+"""The tables: how each scores a fitted method. All figures are shares, not percent."""
 
 import time
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from scipy.special import expit
 from tagsight.data.photo import read_photo
 from tagsight.demo.mask_measures import (
     class_accuracy,
+    compute_iou,
     count_confusion,
-    intersection_over_union,
     mean_iou,
     mean_object_iou,
     pixel_accuracy,
@@ -32,7 +32,7 @@ Figures = dict[str, Any]
 
 
 class Candidate:
-    """A fitted method before the photos it is judged on; it looks at them once, when first asked."""
+    """A fitted method, and its predictions for the test photos, which are computed once."""
 
     def __init__(self, method: Method, trial: Trial, queries: QueryLists, seed: int):
         self.method = method
@@ -42,43 +42,43 @@ class Candidate:
         self.predict_seconds: float | None = None
 
     @cached_property
-    def seen(self) -> list[MethodPrediction]:
-        """What it says, tags unknown."""
+    def predictions(self) -> list[MethodPrediction]:
+        """The predictions for the test photos without tags."""
         start = time.perf_counter()
-        seen = self.method.predict(self.trial.judge.photos)
+        predictions = self.method.predict(self.trial.test.photos)
         self.predict_seconds = time.perf_counter() - start
-        return seen
+        return predictions
 
 
 class Table(NamedTuple):
-    """A table of the bench."""
+    """A table of the benchmark."""
 
     part: str  # of the source
-    attributes: tuple[int, ...]  # sizes of the attribute sets it is made with; those after the first for joint methods
-    score: Callable[[Candidate], Figures | None]  # None: the method has no such ability
+    attributes: tuple[int, ...]  # sizes of its attribute sets; those after the first for joint methods only
+    score: Callable[[Candidate], Figures | None]  # returns None if the method cannot do it
 
 
 def score_annotation(candidate: Candidate) -> Figures:
-    """Free annotation, given name, given location."""
-    judge = candidate.trial.judge
-    free = score_free_annotation(judge.photos, candidate.seen, judge.instances)
-    location = score_given_location(candidate.method, judge.photos, judge.instances)
+    """Free annotation, given name and given location."""
+    test = candidate.trial.test
+    free = score_free_annotation(test.photos, candidate.predictions, test.instances)
+    location = score_given_location(candidate.method, test.photos, test.instances)
     return {
         "ap_at": {str(t): value for t, value in free.precision.items()},
         "object_right": free.object_right,
-        "given_name_map": score_given_name(candidate.seen, judge.instances),
+        "given_name_map": score_given_name(candidate.predictions, test.instances),
         "given_location_map": location.mean_ap,
         "given_location_auc": location.mean_auc,
     }
 
 
 def score_retrieval(candidate: Candidate) -> Figures:
-    """Both lists of queries, where there are any."""
+    """Both lists of queries, if they are not empty."""
     figures: Figures = {}
     for kind, queries in candidate.queries._asdict().items():
         if not queries:
             continue
-        scores = score_queries(candidate.seen, candidate.trial.judge.instances, queries)
+        scores = score_queries(candidate.predictions, candidate.trial.test.instances, queries)
         figures[kind] = {
             "queries": len(queries),
             "mar": scores.mean_average_recall,
@@ -89,17 +89,17 @@ def score_retrieval(candidate: Candidate) -> Figures:
 
 
 def score_outlines(candidate: Candidate) -> Figures:
-    """Outlines as they are painted."""
-    return _measure_masks(candidate.trial, [prediction.labels for prediction in candidate.seen])
+    """Segmentation of the regions."""
+    return _measure_masks(candidate.trial, [prediction.labels for prediction in candidate.predictions])
 
 
 def score_refined(candidate: Candidate) -> Figures:
-    """Outlines drawn to the edges of pixels by a dense CRF, from P(object | region); what is left is background."""
+    """Segmentation refined to the edges of pixels by a dense CRF, from P(object | region) and background."""
     trial = candidate.trial
     n_classes = len(trial.vocabulary.objects) + 1
     confusion = np.zeros((n_classes, n_classes), np.int64)
     for path, photo, prediction, mask in zip(
-        trial.judge.paths, trial.judge.photos, candidate.seen, trial.judge.masks, strict=True
+        trial.test.paths, trial.test.photos, candidate.predictions, trial.test.masks, strict=True
     ):
         if mask is not None:
             found = refine_probabilities(photo, add_background(expit(prediction.objects)), read_photo(path).pixels)
@@ -108,45 +108,47 @@ def score_refined(candidate: Candidate) -> Figures:
 
 
 def score_inductive(candidate: Candidate) -> Figures:
-    """A class for every region, each photo by itself."""
-    return _measure_masks(candidate.trial, [label_without_background(prediction) for prediction in candidate.seen])
+    """A class for every region, each photo on its own."""
+    return _measure_masks(
+        candidate.trial, [label_without_background(prediction) for prediction in candidate.predictions]
+    )
 
 
 def score_transductive(candidate: Candidate) -> Figures | None:
-    """A class for every region, the method learning from the new photos too."""
+    """A class for every region, after adapting the method to the test photos."""
     if not isinstance(candidate.method, TransductiveMethod):
         return None
-    seen = candidate.method.predict_transductive(candidate.trial.judge.photos)
-    return _measure_masks(candidate.trial, [label_without_background(prediction) for prediction in seen])
+    predictions = candidate.method.predict_transductive(candidate.trial.test.photos)
+    return _measure_masks(candidate.trial, [label_without_background(prediction) for prediction in predictions])
 
 
 def score_predict(candidate: Candidate) -> Figures:
-    """A class for every region among those an SVM predicts for the photo.
+    """A class for every region, among those that an SVM predicts for the photo.
 
-    A method that can be told which tags a photo may have is told; of others, the barred scores are struck out.
+    A method that can be restricted to tags is restricted; of other methods, scores of other classes are removed.
     """
     trial = candidate.trial
-    allowed = predict_objects(trial.learn, trial.judge.photos, seed=candidate.seed)
-    seen = predict_within(candidate, allowed)
-    return _measure_masks(trial, [label_without_background(prediction) for prediction in seen])
+    allowed = predict_objects(trial.train, trial.test.photos, seed=candidate.seed)
+    predictions = predict_within(candidate, allowed)
+    return _measure_masks(trial, [label_without_background(prediction) for prediction in predictions])
 
 
 def predict_within(candidate: Candidate, allowed: Array) -> list[MethodPrediction]:
-    """What the method says where only `allowed` (I, K_o) objects can be."""
+    """The predictions with only the `allowed` (I, K_o) objects."""
     if isinstance(candidate.method, GuidedMethod):
-        everything = candidate.trial.judge.tags.attributes * 0 + 1
-        return candidate.method.predict_within(candidate.trial.judge.photos, Tags(allowed, everything))
-    return [restrict_objects(prediction, row) for prediction, row in zip(candidate.seen, allowed, strict=True)]
+        everything = candidate.trial.test.tags.attributes * 0 + 1
+        return candidate.method.predict_within(candidate.trial.test.photos, Tags(allowed, everything))
+    return [restrict_objects(prediction, row) for prediction, row in zip(candidate.predictions, allowed, strict=True)]
 
 
 def _measure_masks(trial: Trial, labels: list[Ints]) -> Figures:
     n_classes = len(trial.vocabulary.objects) + 1
-    return _measure_confusion(trial, count_label_confusion(trial.judge.photos, labels, trial.judge.masks, n_classes))
+    return _measure_confusion(trial, count_label_confusion(trial.test.photos, labels, trial.test.masks, n_classes))
 
 
 def _measure_confusion(trial: Trial, confusion: Ints) -> Figures:
     names = ("background", *trial.vocabulary.objects)
-    iou = intersection_over_union(confusion)
+    iou = compute_iou(confusion)
     return {
         "miou": mean_iou(confusion),
         "object_miou": mean_object_iou(confusion),

@@ -1,11 +1,11 @@
-"""What each method costs, beside the paper's figures."""
+"""The time that each method takes, beside the paper's figures."""
 
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
 from tagsight_bench import paper
-from tagsight_bench.board import NOT_RUN, Board, Cell, lay_out
+from tagsight_bench.board import NOT_RUN, Board, Cell, format_table
 from tagsight_bench.methods import METHODS
 
 TIME = """### Time
@@ -26,7 +26,7 @@ COLUMNS = (
 
 
 def render_times(board: Board, n_attributes: int) -> list[str]:
-    """The section of aPascal's times, from cells made on a quiet machine; nothing where there are none."""
+    """The section on times for aPascal, from cells measured on an idle machine; empty without such cells."""
     asked = (("annotation", n_attributes), ("segmentation", 0))
     if not any(board.has_run(table, METHODS) for table, _ in asked):
         return []
@@ -36,9 +36,9 @@ def render_times(board: Board, n_attributes: int) -> list[str]:
         for table, attributes in asked:
             row += _time(board.cells(table, attributes, method)) if table in entry.tables else ["", ""]
         iteration, photo = paper.SECONDS_AN_ITERATION.get(method), paper.SECONDS_A_TEST_PHOTO.get(method)
-        row += [f"{iteration} s an iteration" if iteration else "", f"{1e3 * photo:.0f} ms" if photo else ""]
+        row += [f"{iteration} s per iteration" if iteration else "", f"{1e3 * photo:.0f} ms" if photo else ""]
         rows.append(row)
-    return [TIME, lay_out(("method", *COLUMNS), rows)]
+    return [TIME, format_table(("method", *COLUMNS), rows)]
 
 
 def _time(cells: Sequence[Cell]) -> list[str]:

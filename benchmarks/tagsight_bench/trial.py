@@ -1,4 +1,4 @@
-"""A source as arrays: what methods learn from, and what they are judged by."""
+"""A source as arrays: training and test samples."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,36 +21,36 @@ from tagsight_bench.sources.source import Source, TruePhoto
 
 
 class Sample(NamedTuple):
-    """Photos with their tags and truth."""
+    """Photos with their tags and ground truth."""
 
     photos: tuple[PhotoFeatures, ...]
     tags: Tags
     instances: tuple[Instances, ...]
-    masks: tuple[Array | None, ...]  # (H, W) labels of an outline, VOID where not known; None where there is none
+    masks: tuple[Array | None, ...]  # (H, W) labels, VOID for unlabelled pixels; None: no mask
     paths: tuple[Path, ...]
 
 
 class Trial(NamedTuple):
-    """What a method learns from and is judged on, in one vocabulary."""
+    """The training and test samples with one vocabulary."""
 
     vocabulary: Vocabulary
-    learn: Sample
-    judge: Sample
+    train: Sample
+    test: Sample
 
 
-class DescribedSource(NamedTuple):
-    """A source whose photos are described."""
+class ExtractedSource(NamedTuple):
+    """A source with the features of its photos."""
 
     source: Source
-    learn: tuple[PhotoFeatures, ...]
-    judge: tuple[PhotoFeatures, ...]
+    train: tuple[PhotoFeatures, ...]
+    test: tuple[PhotoFeatures, ...]
 
 
-def describe_source(
+def extract_source(
     source: Source, extractor_config: ExtractorConfig, report: Report, stage: str, *, n_workers: int | None = None
-) -> DescribedSource:
-    """Describe all photos, from the cache where they are in it; a photo that cannot be read stops the bench."""
-    paths = [photo.path for photo in (*source.learn, *source.judge)]
+) -> ExtractedSource:
+    """Extract the features of all photos, or read them from the cache; InputError for an unreadable photo."""
+    paths = [photo.path for photo in (*source.train, *source.test)]
     done = 0
 
     def count() -> None:
@@ -61,23 +61,23 @@ def describe_source(
     extraction = extract(paths, extractor_config, n_workers=n_workers, on_photo=count)
     if extraction.problems:
         first = extraction.problems[0]
-        raise InputError(f"{str(first.path)!r} cannot be used ({first.reason}), and a bench must judge every photo")
+        raise InputError(f"{str(first.path)!r} cannot be used ({first.reason}), and a benchmark needs every photo")
     photos = tuple(extraction.load())
-    n = len(source.learn)
-    return DescribedSource(source, photos[:n], photos[n:])
+    n = len(source.train)
+    return ExtractedSource(source, photos[:n], photos[n:])
 
 
-def make_trial(described: DescribedSource, n_attributes: int) -> Trial:
-    """The trial with the attribute set of that size."""
-    source = described.source
+def make_trial(extracted: ExtractedSource, n_attributes: int) -> Trial:
+    """The trial with the attribute set of a size."""
+    source = extracted.source
     if n_attributes not in source.attribute_sets:
         known = ", ".join(map(str, source.attribute_sets))
         raise InputError(f"there is no set of {n_attributes} attributes; choose one of {known}")
     vocabulary = Vocabulary(source.vocabulary.objects, source.attribute_sets[n_attributes])
     return Trial(
         vocabulary,
-        _make_sample(source.learn, described.learn, vocabulary, source.void),
-        _make_sample(source.judge, described.judge, vocabulary, source.void),
+        _make_sample(source.train, extracted.train, vocabulary, source.void),
+        _make_sample(source.test, extracted.test, vocabulary, source.void),
     )
 
 

@@ -1,4 +1,4 @@
-"""Learn what each noun and adjective looks like from photos with tags alone.
+"""Learn nouns and adjectives from photos that have only tags, and find them in other photos.
 
 >>> import tagsight
 >>> model = tagsight.train("photos/")                       # doctest: +SKIP
@@ -36,11 +36,11 @@ __all__ = [
     "train",
 ]
 
-# Nothing about a user's photos leaves the machine. onnxruntime sends events unless this is set before its import; its
-# own call to switch them off comes too late.
+# Nothing may be sent to another machine. onnxruntime sends telemetry unless this variable is set before its import; its
+# function that switches telemetry off comes too late.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
-# Modules that take a second to import, and are imported when one of their names is first used.
+# Modules that take long to import: they are imported when one of their names is first used.
 _MODULES = {
     "Index": "tagsight.index",
     "StackedIBP": "tagsight.estimator",
@@ -50,7 +50,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is public when it is first used."""
+    """Import a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module 'tagsight' has no attribute {name!r}")
     return getattr(import_module(_MODULES.get(name, "tagsight.api")), name)

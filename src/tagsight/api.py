@@ -7,8 +7,8 @@
 >>> model.segment("a.jpg").overlay().save("outlined.png")               # doctest: +SKIP
 >>> model.index("photos/", "my.index").find("furry brown horse")        # doctest: +SKIP
 
-What goes wrong raises an exception of `tagsight.errors`, with the remedy. Photos that cannot be read stop nothing: each
-gives a `LeftOutWarning`.
+An invalid argument or input raises an exception of `tagsight.errors` that states the problem and the remedy. A photo
+that cannot be read does not stop the others: it is left out with a `LeftOutWarning`.
 """
 
 import inspect
@@ -81,8 +81,8 @@ def train(
     """Train a model on a folder of tagged photos.
 
     Args:
-        photos: the folder of the photos, or its tags file, in any format that `tagsight inspect` knows; or a collection
-            that is open.
+        photos: the folder of the photos, or its tags file, in any format that `tagsight inspect` knows; or an open
+            `Collection`.
         preset: train one of the paper's models: `ws-sibp` or `ws-mrf-sibp`.
         format: the format of the collection; by default it is detected.
         split: the split of a dataset that has several.
@@ -106,16 +106,16 @@ def train(
         collection = open_collection(photos, format=format, split=split, synonyms=synonyms, words=words, images=images)
     for weakness in find_weaknesses(collection, fewest_photos=FEWEST_TO_HOLD_OUT):
         _warn(weakness)
-    keeping = None if checkpoint is None else CheckpointOptions(Path(checkpoint), resume, STOP)
+    checkpointing = None if checkpoint is None else CheckpointOptions(Path(checkpoint), resume, STOP)
     with show_progress(progress) as report:
-        outcome = train_collection(collection, chosen, report, keeping)
+        outcome = train_collection(collection, chosen, report, checkpointing)
     problems = collection.problems + outcome.problems
     _warn_left_out(problems)
     return Model(outcome.model, problems=problems, seconds=outcome.seconds)
 
 
 def make_options(preset: str | None = None, **options: Any) -> TrainOptions:
-    """The options of a training; InputError for a name that is no option."""
+    """The options of a training; InputError for an unknown option."""
     known = [one.name for one in fields(TrainOptions)]
     for name in options:
         if name not in known:
@@ -170,7 +170,7 @@ class AnnotatedPhoto:
         try:
             pixels = _read(self.source, THUMBNAIL).pixels
         except UnreadablePhotoError:
-            return ""  # the file was removed since
+            return ""  # the file was removed meanwhile
         return f'<img src="{inline_jpeg(encode_jpeg(pixels))}">'
 
 
@@ -267,17 +267,17 @@ class Model:
         threshold: float = 0.0,
         progress: bool = True,
     ) -> Iterator[AnnotatedPhoto]:
-        """Name the objects of photos, each with its attributes; one photo at a time, as they are iterated.
+        """Name the objects of photos, each with its attributes; each photo is processed when it is reached.
 
         Args:
             photos: a photo, a folder, or any iterable of both. A photo is a path, a PIL image, or an array
                 (H, W, 3) uint8.
-            objects: objects per photo, at most.
-            attributes: attributes per object, at most.
+            objects: maximum number of objects per photo.
+            attributes: maximum number of attributes per object.
             threshold: leave out objects and attributes that are less probable.
             progress: show a progress bar if there is more than one photo.
 
-        A photo that cannot be read has an `error` and no objects, and is warned of.
+        A photo that cannot be read has an `error` and no objects, and gives a warning.
 
         >>> for photo in model.annotate(["a.jpg", "b.jpg"], attributes=3):   # doctest: +SKIP
         ...     print(photo.path, [(one.name, one.score) for one in photo.objects])
@@ -319,7 +319,7 @@ class Model:
             photo: a path, a PIL image or an array.
             object: the name of one of the model's objects.
             box: x0, y0, x1, y1 of the part of the photo where the object is; by default the whole photo is searched.
-            attributes: attributes, at most.
+            attributes: maximum number of attributes.
             threshold: leave out attributes that are less probable.
 
         >>> [one.name for one in model.describe("a.jpg", "horse").attributes]   # doctest: +SKIP
@@ -449,12 +449,12 @@ class Model:
         n_workers: int | None = None,
         progress: bool = True,
     ) -> "BuildResult":
-        """As `index`, but return the numbers of photos that were added, changed and removed; see there."""
+        """Build or update an index as `index` does, with the same arguments; returns the numbers of changed photos."""
         from tagsight.index import build_index, list_source
         from tagsight.index.sources import count_outside_links
 
-        place = None if images is None else Path(images)
-        source = list_source(Path(photos), format=format, split=split, images=place)
+        images = None if images is None else Path(images)
+        source = list_source(Path(photos), format=format, split=split, images=images)
         check_engine(engine, "cpu")
         with open_engine(engine, address) as map_fn, show_progress(progress) as report:
             built = build_index(self.trained, source, Path(folder), n_workers=n_workers, map_fn=map_fn, report=report)
@@ -500,13 +500,13 @@ class _ExportOptions(NamedTuple):
 
 
 class _Exporter:
-    """The photos of one export as they are predicted, and those that were left out."""
+    """Predicts the photos of one export, and records what was left out."""
 
     def __init__(self, model: Model, root: Path, options: _ExportOptions):
         self._model = model
         self._root = root
         self._options = options
-        self._n_objects: dict[str, int] = {}  # of each photo, by name
+        self._n_objects: dict[str, int] = {}  # by name of the photo
         self._unreadable: list[Problem] = []
         self._refused: list[Problem] = []
 
@@ -519,7 +519,7 @@ class _Exporter:
                 self.refuse(Problem(path, str(error)))
                 continue
             if name in self._n_objects:
-                continue  # given twice
+                continue  # the photo was given twice
             try:
                 photo = self._record(path, name)
             except UnreadablePhotoError as error:
@@ -531,12 +531,12 @@ class _Exporter:
             report("photos", len(self._n_objects), 0)
 
     def refuse(self, problem: Problem) -> None:
-        """Record what cannot be written, and warn of it."""
+        """Record a photo or file that was left out, and warn of it."""
         self._refused.append(problem)
         _warn_left_out([problem])
 
     def summarise(self) -> ExportSummary:
-        """What was written and left out."""
+        """The numbers of photos and objects written, and what was left out."""
         counts = self._n_objects
         return ExportSummary(len(counts), sum(counts.values()), tuple(self._unreadable), tuple(self._refused))
 
@@ -552,7 +552,7 @@ def _read(photo: PhotoInput, max_side: int = 500) -> Photo:
 
 
 def _iterate(photos: PhotoInput | Iterable[PhotoInput]) -> tuple[Iterator[PhotoInput], int]:
-    """The photos, and those in folders, one at a time; and their number (0: unknown)."""
+    """The photos, and those in folders, one at a time; and their number, or 0 if it is unknown."""
     given: Iterable[PhotoInput] = [photos] if _is_photo(photos) else photos
     expanded = (one for photo in given for one in _expand(photo))
     if not isinstance(given, Sized):
@@ -586,7 +586,7 @@ def _warn_left_out(problems: Iterable[Problem]) -> None:
 
 
 def _warn(text: str, category: type[TagsightWarning] = TagsightWarning) -> None:
-    """Warn at the line of the program that called this package."""
+    """Warn with the position of the first caller outside this package."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "tagsight":
         level, frame = level + 1, frame.f_back

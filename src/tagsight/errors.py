@@ -1,13 +1,13 @@
-"""The exceptions tagsight raises on purpose.
+"""The exceptions and warnings of tagsight. Messages state the problem, with the value, and the remedy.
 
 TagsightError
-├── InputError (also a ValueError)   a value from outside does not fit: says which, and what would
-│   ├── UnreadablePhotoError         a file that cannot be read as a photo: names it and the reason
-│   └── WriteError (also an OSError) a file that cannot be written: names it and the reason
-└── StoppedError                     a signal asked to stop, and what was done is kept
+├── InputError (also a ValueError)   an argument, a file or a photo is invalid
+│   ├── UnreadablePhotoError         a file cannot be read as a photo
+│   └── WriteError (also an OSError) a file cannot be written
+└── StoppedError                     a signal stopped the work; finished parts are kept
 
-TagsightWarning is a warning: the work continues.
-└── LeftOutWarning                   a file that was left out: names it and the reason
+TagsightWarning
+└── LeftOutWarning                   a file or folder was left out
 """
 
 import os
@@ -15,17 +15,17 @@ from signal import Signals
 
 
 class TagsightError(Exception):
-    """Root of every exception raised on purpose."""
+    """Base class of all exceptions of tagsight."""
 
 
 class InputError(TagsightError, ValueError):
-    """A value from outside does not fit; the message names it and the remedy."""
+    """An argument or an input file is invalid."""
 
 
 class UnreadablePhotoError(InputError):
     """A file cannot be read as a photo.
 
-    Both arguments are kept as they came, so the error survives the way back from a worker process.
+    The arguments are stored as given, so that the exception can be pickled in a worker process.
     """
 
     def __init__(self, path: str | os.PathLike[str], reason: str):
@@ -38,7 +38,7 @@ class UnreadablePhotoError(InputError):
 
 
 class WriteError(InputError, OSError):
-    """A file cannot be written."""
+    """A file or folder cannot be written."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str, remedy: str):
         super().__init__(path, reason, remedy)
@@ -51,7 +51,7 @@ class WriteError(InputError, OSError):
 
 
 class StoppedError(TagsightError):
-    """A signal asked to stop, and what was done is kept; `advice` says how to go on."""
+    """A signal stopped the work; finished parts are kept, and `advice` states how to continue."""
 
     def __init__(self, signal: int, advice: str = ""):
         super().__init__(signal, advice)
@@ -64,8 +64,8 @@ class StoppedError(TagsightError):
 
 
 class TagsightWarning(UserWarning):
-    """Something that does not stop the work, and that the user should know; commands print it as one sentence."""
+    """A problem that does not stop the work; commands print it as one sentence."""
 
 
 class LeftOutWarning(TagsightWarning):
-    """A file or folder that was left out; the message names it and the reason."""
+    """A file or folder was left out; the message states the reason."""

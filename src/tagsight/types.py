@@ -1,4 +1,4 @@
-"""Array aliases and the letters of the axes, the same in code, comments and docs.
+"""Array aliases, and the names of array sizes in code, comments and documentation.
 
 I  photos                       N  regions of all photos         D  length of a feature vector
 K  factors = objects + attributes + free, in that column order   E  pairs of neighbouring regions

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.demo.mask_measures import mean_defined
+from tagsight.demo.mask_measures import average_defined
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.regions import measure_adjacency, resize_map
 from tagsight.types import Array, Floats, Ints
@@ -86,7 +86,7 @@ def score_method(method: Method, world: World) -> Scores:
         score_segmentation(predictions, world),
         score_location(predictions, world),
         score_binding(predictions, world),
-        mean_defined(measure_columns(average_precision, photo_scores, world.tags.objects)),
+        average_defined(measure_columns(average_precision, photo_scores, world.tags.objects)),
         score_boxes(method, world),
     )
 
@@ -125,4 +125,4 @@ def score_boxes(method: Method, world: World) -> float:
         method.describe_boxes(photo, own.boxes) for photo, own in zip(world.photos, world.instances, strict=True)
     ]
     truth = np.concatenate([own.attributes for own in world.instances])
-    return mean_defined(measure_columns(average_precision, np.concatenate(scores), truth))
+    return average_defined(measure_columns(average_precision, np.concatenate(scores), truth))

@@ -186,13 +186,13 @@ def test_box_svms_have_a_separate_scaling_for_photos():
         world.photos[:] = [
             photo._replace(features=photo.features + rng.normal(0, 2, photo.features.shape)) for photo in world.photos
         ]
-    seen = ssvm.BoxSVM(known.instances).fit(known.photos, known.tags).predict(unseen.photos)
+    predictions = ssvm.BoxSVM(known.instances).fit(known.photos, known.tags).predict(unseen.photos)
     truth = unseen.tags.objects.ravel()
 
     def lose(odds: list[Floats]) -> float:
         return float(np.mean(np.logaddexp(0, -np.concatenate(odds) * (2.0 * truth - 1))))
 
-    assert lose([one.photo for one in seen]) < lose([one.objects.max(axis=0) for one in seen]) - 0.1
+    assert lose([one.photo for one in predictions]) < lose([one.objects.max(axis=0) for one in predictions]) - 0.1
 
 
 def test_regions_take_the_most_frequent_label_of_their_pixels():

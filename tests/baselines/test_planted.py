@@ -61,17 +61,17 @@ def test_the_same_seed_gives_the_same_predictions(name: str) -> None:
 def test_predictions_have_the_required_shapes_and_do_not_depend_on_other_photos(name: str) -> None:
     method = BASELINES[name](SMALL)
     together = method.predict(TEST.photos[:3])
-    for photo, seen in zip(TEST.photos[:3], together, strict=True):
+    for photo, prediction in zip(TEST.photos[:3], together, strict=True):
         R = len(photo.features)
-        assert seen.photo.shape == (OBJECTS,)
-        assert seen.objects.shape == (R, OBJECTS)
-        assert seen.attributes.shape == (R, ATTRIBUTES)
-        assert seen.labels.shape == (R,)
-        assert seen.labels.min() >= 0
-        assert seen.labels.max() <= OBJECTS
+        assert prediction.photo.shape == (OBJECTS,)
+        assert prediction.objects.shape == (R, OBJECTS)
+        assert prediction.attributes.shape == (R, ATTRIBUTES)
+        assert prediction.labels.shape == (R,)
+        assert prediction.labels.min() >= 0
+        assert prediction.labels.max() <= OBJECTS
         alone = method.predict([photo])[0]
         for part in ("photo", "objects", "attributes", "labels"):
-            one, other = getattr(seen, part), getattr(alone, part)
+            one, other = getattr(prediction, part), getattr(alone, part)
             assert np.isfinite(one).all()
             np.testing.assert_allclose(one, other, atol=1e-3)
     assert method.describe_boxes(TEST.photos[0], np.zeros((0, 4))).shape == (0, ATTRIBUTES)
@@ -81,8 +81,8 @@ def test_predictions_have_the_required_shapes_and_do_not_depend_on_other_photos(
 def test_constant_tags_give_finite_and_certain_predictions(name: str) -> None:
     tags = Tags(SMALL.tags.objects.copy(), SMALL.tags.attributes.copy())
     tags.objects[:, 0], tags.attributes[:, 0], tags.attributes[:, 1] = 0, 0, 1
-    seen = BASELINES[name](SMALL._replace(tags=tags)).predict(TEST.photos[:4])
-    for one in seen:
+    predictions = BASELINES[name](SMALL._replace(tags=tags)).predict(TEST.photos[:4])
+    for one in predictions:
         assert np.isfinite(one.attributes).all()
         assert one.photo[0] < -10
         assert (one.attributes[:, 0] < -10).all()
@@ -93,6 +93,6 @@ def test_constant_tags_give_finite_and_certain_predictions(name: str) -> None:
 @pytest.mark.parametrize("name", BASELINES)
 def test_the_signs_of_photo_log_odds_are_mostly_right(name: str) -> None:
     """Most photos with positive log-odds have the object, and most others do not."""
-    scores = np.array([seen.photo for seen in BASELINES[name](TRAIN).predict(TEST.photos)])
+    scores = np.array([prediction.photo for prediction in BASELINES[name](TRAIN).predict(TEST.photos)])
     right = (scores > 0) == TEST.tags.objects
     assert right.mean() > 0.75  # always negative would be right in 0.62

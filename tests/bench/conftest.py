@@ -1,4 +1,4 @@
-"""A rendered collection, and the method that the how-to shows."""
+"""A rendered collection, and the method of the how-to page."""
 
 import os
 import re
@@ -15,7 +15,7 @@ METHOD = "nearest:MeanPhoto"
 
 @pytest.fixture(scope="session")
 def howto_method(repository: Path) -> str:
-    """The code of the how-to's method."""
+    """The code of the method on the how-to page."""
     (code,) = re.findall(r"```python\n(.*?)```", (repository / "docs/howto/bench.md").read_text(), re.DOTALL)
     return code
 

@@ -1,4 +1,4 @@
-"""Every shell line of the how-to runs; the first, which renders, is the tutorial's too and is run there."""
+"""The shell lines of the how-to page run; the first one, which renders, is run by the test of the tutorial."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""ImageNet Attribute, from rendered photos laid out as its release is."""
+"""ImageNet Attribute, with rendered photos in the layout of its release."""
 
 import shutil
 from pathlib import Path
@@ -22,7 +22,7 @@ N_ATTRIBUTES = 25
 
 @pytest.fixture
 def data(demo: Path, tmp_path: Path) -> Path:
-    """The first object of each rendered photo is the one labelled; attributes that were not drawn are -1."""
+    """The first object of each rendered photo is the labelled one; attributes that were not drawn are -1."""
     truth = read_truth(demo / "photos")
     folder = tmp_path / "imagenet_attributes"
     folder.mkdir()
@@ -35,7 +35,7 @@ def data(demo: Path, tmp_path: Path) -> Path:
             (x0, y0, x1, y1), (width, height) = one.box, image.size
         boxes[i, 0] = (x0 / width, x1 / width, y0 / height, y1 / height)
         labels[i, [truth.attributes.index(word) for word in one.attributes]] = 1
-        labels[i, -1] = 0  # disagreed on: no tag, no truth
+        labels[i, -1] = 0  # the annotators disagree: no tag, and absent in the truth
     content = {
         "images": np.array([name_image(truth.objects, photo, i) for i, photo in enumerate(truth.photos)], dtype=object),
         "attributes": np.array([*truth.attributes, *(f"idle{n}" for n in range(N_ATTRIBUTES))][:N_ATTRIBUTES], object),
@@ -50,20 +50,18 @@ def name_image(objects: tuple[str, ...], photo: PhotoTruth, number: int) -> str:
     return f"n{objects.index(photo.instances[0].object):02}_{number:03}"
 
 
-def test_every_other_photo_of_a_synset_is_judged_on(demo: Path, data: Path) -> None:
+def test_every_other_photo_of_a_synset_is_a_test_photo(demo: Path, data: Path) -> None:
     source = read_imagenet(data / "imagenet_attributes", "photos")
     truth = read_truth(demo / "photos")
     assert list(source.attribute_sets) == [N_ATTRIBUTES]
-    assert len(source.learn) + len(source.judge) == len(truth.photos)
+    assert len(source.train) + len(source.test) == len(truth.photos)
     for synset in source.vocabulary.objects:
-        learn, judge = (
-            [photo.path.name for photo in part if photo.objects == (synset,)] for part in (source.learn, source.judge)
+        train, test = (
+            [photo.path.name for photo in part if photo.objects == (synset,)] for part in (source.train, source.test)
         )
-        assert [name for pair in zip(learn, [*judge, ""], strict=False) for name in pair if name] == sorted(
-            learn + judge
-        )
-        assert 0 <= len(learn) - len(judge) <= 1
-    for known in (*source.learn, *source.judge):
+        assert [name for pair in zip(train, [*test, ""], strict=False) for name in pair if name] == sorted(train + test)
+        assert 0 <= len(train) - len(test) <= 1
+    for known in (*source.train, *source.test):
         (found,) = known.boxes
         real = truth.photos[int(known.path.stem.partition("_")[2])].instances[0]
         assert found.attributes == known.attributes
@@ -71,7 +69,7 @@ def test_every_other_photo_of_a_synset_is_judged_on(demo: Path, data: Path) -> N
         assert np.abs(np.subtract(found.box, real.box)).max() <= 1
 
 
-def test_the_bench_runs_where_the_data_is(data: Path, tmp_path: Path) -> None:
+def test_the_benchmark_runs_with_the_data(data: Path, tmp_path: Path) -> None:
     command = ["imagenet", "--data", str(data), "-o", str(tmp_path / "out"), "--methods", METHOD]
     done = CliRunner().invoke(make_app(), [*command, "--seeds", "1", "--workers", "1"])
     assert done.exit_code == 0, done.output
@@ -79,7 +77,7 @@ def test_the_bench_runs_where_the_data_is(data: Path, tmp_path: Path) -> None:
     assert 0.5 < figures["annotation"]["given_location_auc"] <= 1
 
 
-def test_a_photo_that_lacks_is_named(data: Path) -> None:
+def test_a_missing_photo_is_named(data: Path) -> None:
     folder = data / "imagenet_attributes"
     lost = min(folder.glob("*.JPEG"))
     lost.unlink()

@@ -1,4 +1,4 @@
-"""Our model, whole and pure, on a planted collection; the same answer whatever the threads."""
+"""The default and the paper's model as methods, on a planted collection."""
 
 import numpy as np
 import pytest
@@ -22,57 +22,59 @@ def worlds() -> tuple[World, World]:
 
 
 @pytest.fixture(scope="module")
-def whole(worlds: tuple[World, World]) -> StackedIBPMethod:
-    learn, _ = worlds
-    return StackedIBPMethod(n_free=4).fit(learn.photos, learn.tags, seed=0)
+def full(worlds: tuple[World, World]) -> StackedIBPMethod:
+    train, _ = worlds
+    return StackedIBPMethod(n_free=4).fit(train.photos, train.tags, seed=0)
 
 
 @pytest.fixture(scope="module")
-def pure(worlds: tuple[World, World]) -> StackedIBPMethod:
-    learn, _ = worlds
-    return StackedIBPMethod(**PRESETS["ws-mrf-sibp"], classifiers=False, n_free=4).fit(learn.photos, learn.tags, seed=0)
+def preset(worlds: tuple[World, World]) -> StackedIBPMethod:
+    train, _ = worlds
+    return StackedIBPMethod(**PRESETS["ws-mrf-sibp"], classifiers=False, n_free=4).fit(train.photos, train.tags, seed=0)
 
 
-@pytest.fixture(params=["whole", "pure"])
+@pytest.fixture(params=["full", "preset"])
 def method(request: pytest.FixtureRequest) -> StackedIBPMethod:
     return request.getfixturevalue(request.param)
 
 
-def test_objects_are_outlined_and_attributes_bound(whole: StackedIBPMethod, worlds: tuple[World, World]) -> None:
-    verdict = score_method(whole, worlds[1])
+def test_objects_are_outlined_and_attributes_bound(full: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    scores = score_method(full, worlds[1])
     least = Scores(segmentation=0.9, location=0.98, binding=0.85, photo=0.98, boxes=0.85)
-    assert all(got >= wanted for got, wanted in zip(verdict, least, strict=True)), verdict
+    assert all(got >= wanted for got, wanted in zip(scores, least, strict=True)), scores
 
 
-def test_photos_are_ranked_as_find_ranks_them(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+def test_joint_scores_equal_those_of_the_index(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
     photos = worlds[1].photos[:5]
-    for seen, posterior in zip(method.predict(photos), predict_photos(method._predictor, photos), strict=True):
-        assert_allclose(np.exp(seen.log_joint), posterior.found, rtol=1e-6, atol=1e-12)
+    for prediction, posterior in zip(method.predict(photos), predict_photos(method._predictor, photos), strict=True):
+        assert_allclose(np.exp(prediction.log_joint), posterior.found, rtol=1e-6, atol=1e-12)
 
 
-def test_the_papers_model_answers_by_its_posterior(pure: StackedIBPMethod, worlds: tuple[World, World]) -> None:
-    verdict = score_method(pure, worlds[1])
-    assert verdict.location >= 0.9, verdict
-    assert verdict.photo >= 0.9, verdict
+def test_the_papers_model_predicts_by_its_posterior(preset: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    scores = score_method(preset, worlds[1])
+    assert scores.location >= 0.9, scores
+    assert scores.photo >= 0.9, scores
 
 
-def test_threads_of_blas_change_nothing(whole: StackedIBPMethod, worlds: tuple[World, World]) -> None:
-    learn, test = worlds
+def test_blas_threads_do_not_change_predictions(full: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    train, test = worlds
     with threadpool_limits(2, user_api="blas"):
-        again = StackedIBPMethod(n_free=4).fit(learn.photos, learn.tags, seed=0)
-    one, two = (np.concatenate([seen.objects for seen in method.predict(test.photos)]) for method in (whole, again))
+        again = StackedIBPMethod(n_free=4).fit(train.photos, train.tags, seed=0)
+    one, two = (
+        np.concatenate([prediction.objects for prediction in method.predict(test.photos)]) for method in (full, again)
+    )
     assert_array_equal(one, two)
 
 
-def test_a_photo_shows_nothing_but_what_it_may(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+def test_objects_that_are_not_allowed_are_not_predicted(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
     _, test = worlds
     assert isinstance(method, GuidedMethod)
-    for seen, objects in zip(method.predict_within(test.photos, test.tags), test.tags.objects, strict=True):
-        assert set(seen.labels) <= {0, *(np.flatnonzero(objects) + 1)}
-        assert seen.objects[:, objects == 0].max() < -20
+    for prediction, objects in zip(method.predict_within(test.photos, test.tags), test.tags.objects, strict=True):
+        assert set(prediction.labels) <= {0, *(np.flatnonzero(objects) + 1)}
+        assert prediction.objects[:, objects == 0].max() < -20
 
 
-def test_learning_from_the_new_photos_leaves_the_method_as_it_is(
+def test_transductive_prediction_does_not_change_the_method(
     method: StackedIBPMethod, worlds: tuple[World, World]
 ) -> None:
     _, test = worlds
@@ -86,12 +88,12 @@ def test_learning_from_the_new_photos_leaves_the_method_as_it_is(
 
 
 @pytest.mark.slow
-def test_what_an_ablation_changes_is_changed(whole: StackedIBPMethod, worlds: tuple[World, World]) -> None:
-    learn, _ = worlds
+def test_every_ablation_changes_its_parameter(full: StackedIBPMethod, worlds: tuple[World, World]) -> None:
+    train, _ = worlds
     few = slice(0, 40)
-    tags = Tags(learn.tags.objects[few], learn.tags.attributes[few])
+    tags = Tags(train.tags.objects[few], train.tags.attributes[few])
     for entry in ABLATIONS.values():
-        fitted = StackedIBPMethod(**{**entry.parameters, "n_free": 2}).fit(learn.photos[few], tags)._predictor
+        fitted = StackedIBPMethod(**{**entry.parameters, "n_free": 2}).fit(train.photos[few], tags)._predictor
         for name, value in entry.parameters.get("weights", {}).items():
             assert fitted.parts.classifiers is not None
             assert getattr(fitted.parts.classifiers.weights, name) == value != getattr(ClassifierWeights(), name)

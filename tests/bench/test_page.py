@@ -1,4 +1,4 @@
-"""The page of results, from made cells."""
+"""The page of results, rendered from generated cells."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def find_rows(page: str, heading: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in rows}
 
 
-def test_mean_spread_and_the_best_weak_method() -> None:
+def test_mean_standard_deviation_and_the_best_weak_method() -> None:
     cells = [make_cell("annotation", "wsvm", annotate(share), seed=s) for s, share in enumerate((0.3, 0.4, 0.5))]
     cells += [make_cell("annotation", "miml", annotate(0.35)), make_cell("annotation", "ssvm", annotate(0.9))]
     cells.append(make_cell("annotation", "wlda", annotate(0.99), on="validation"))
@@ -54,7 +54,7 @@ def test_mean_spread_and_the_best_weak_method() -> None:
     assert list(rows) == ["method", "---", *(name for name in METHODS if name != "supervised")]
 
 
-def test_segmentation_has_a_column_an_attribute_set() -> None:
+def test_segmentation_has_one_column_per_attribute_set() -> None:
     cells = [
         make_cell("segmentation", "ws-mrf-sibp", {"miou": n / 100, "object_miou": 0.5}, attributes=n)
         for n in (0, 8, 64, 74)
@@ -65,7 +65,7 @@ def test_segmentation_has_a_column_an_attribute_set() -> None:
     assert "ssvm" not in rows
 
 
-def test_what_a_method_cannot_do_is_not_what_was_not_run() -> None:
+def test_cannot_differs_from_not_run() -> None:
     accuracy = {"pixel_accuracy": 0.5, "class_accuracy": 0.25}
     cells = [
         make_cell("inductive", "wsdc", accuracy, attributes=0, collection="labelme"),
@@ -76,7 +76,7 @@ def test_what_a_method_cannot_do_is_not_what_was_not_run() -> None:
     assert rows["supervised"][4:] == [""] * 8
 
 
-def test_ablations_stand_below_the_full_model() -> None:
+def test_ablations_are_listed_below_the_full_model() -> None:
     cells = [
         make_cell("annotation", "ws-mrf-sibp", annotate(0.4)),
         make_cell("annotation", "no-spatial-field", annotate(0.3)),
@@ -86,10 +86,10 @@ def test_ablations_stand_below_the_full_model() -> None:
     rows = find_rows(page, "### Ablations")
     assert rows["ws-mrf-sibp"][0] == "**40.0**"
     assert rows["no-spatial-field"] == ["30.0"] * 6 + ["not run"] * 2 + ["20.0"]
-    assert find_rows(page, "with one thing changed ([")["no-attribute-distance"] == [""] * 8 + ["not run"]
+    assert find_rows(page, "with one change ([")["no-attribute-distance"] == [""] * 8 + ["not run"]
 
 
-def test_tables_of_what_few_run_are_left_out_where_none_did() -> None:
+def test_optional_tables_without_cells_are_left_out() -> None:
     page = render_page([make_cell("annotation", "ws-mrf-sibp", annotate(0.4))], (), ())
     assert "### Annotation" in page
     assert "### Ablations" not in page
@@ -98,17 +98,17 @@ def test_tables_of_what_few_run_are_left_out_where_none_did() -> None:
     assert find_rows(render_page(refined, (), ()), "dense CRF")["supervised"] == ["50.0", ""]
 
 
-def test_times_stand_beside_the_papers_and_are_of_a_quiet_machine() -> None:
+def test_times_are_shown_beside_those_of_the_paper() -> None:
     cells = [make_cell("annotation", "ws-mrf-sibp", annotate(0.4))]
     assert "### Time" not in render_page(cells, (), ())
     page = render_page((), cells, ())
     rows = find_rows(page, "### Time")
-    assert rows["ws-mrf-sibp"] == ["12.0", "3.4", "not run", "not run", "80 s an iteration", "200 ms"]
-    assert rows["wlda"][-2:] == ["65 s an iteration", ""]
+    assert rows["ws-mrf-sibp"] == ["12.0", "3.4", "not run", "not run", "80 s per iteration", "200 ms"]
+    assert rows["wlda"][-2:] == ["65 s per iteration", ""]
     assert page.count("### Time") == 1
 
 
-def test_the_machine_is_told_and_only_pictures_that_are_there_are_shown() -> None:
+def test_the_machine_and_existing_pictures_are_shown() -> None:
     page = render_page([make_cell("annotation", "wsvm", annotate(0.4))], (), {"queries-deep.svg"})
     assert "Machine: abacus, 3 cores." in page
     assert "images/queries-deep.svg" in page
@@ -129,7 +129,7 @@ def test_only_families_of_features_that_were_measured_have_tables_and_the_defaul
     assert "`deep` features are those of EfficientNet-Lite2." not in page
 
 
-def test_the_digest_is_of_the_small_network() -> None:
+def test_the_digest_has_figures_of_deep_small() -> None:
     cells = [
         make_cell("annotation", "wsvm", annotate(share), features=f)
         for f, share in (("deep", 0.5), ("deep-small", 0.4))
@@ -138,19 +138,19 @@ def test_the_digest_is_of_the_small_network() -> None:
     assert "50.0" not in render_digest(cells)
 
 
-def test_imagenet_stands_beside_the_paper_run_or_not() -> None:
+def test_imagenet_has_the_papers_figures_with_and_without_cells() -> None:
     cells = [make_cell("annotation", "wsvm", annotate(0.4), attributes=25, collection="imagenet")]
     rows = find_rows(render_page(cells, (), ()), "## ImageNet Attribute")
     assert rows["wsvm"] == ["40.0", "46.3", "40.0", "41.1", "40.0", "37.5", "40.0", "32.4", "40.0", "37.7", "40.0", ""]
     assert rows["ssvm"][:2] == ["not run", "65.9"]
 
 
-def test_every_method_of_the_paper_is_one_of_ours() -> None:
+def test_every_method_of_the_paper_is_in_the_registry() -> None:
     quoted = {*paper.APASCAL, *paper.IMAGENET, *paper.MIOU, *paper.LABELME, *paper.SECONDS_AN_ITERATION}
     assert quoted <= set(METHODS)
 
 
-def test_the_page_is_that_of_the_cells(repository: Path) -> None:
+def test_the_committed_page_is_that_of_the_cells(repository: Path) -> None:
     cells, quiet = (read_cells(repository / "benchmarks/results" / name) for name in ("cells", "quiet"))
     pictures = {path.name for path in (repository / "docs/images").iterdir()}
     assert (repository / "docs/results.md").read_text() == render_page(cells, quiet, pictures), (
@@ -159,7 +159,7 @@ def test_the_page_is_that_of_the_cells(repository: Path) -> None:
     assert render_digest(cells) in (repository / "README.md").read_text(), "run benchmarks/results_page.py"
 
 
-def test_curves_are_drawn_alike_each_time() -> None:
+def test_the_same_cells_give_the_same_curves() -> None:
     pytest.importorskip("matplotlib")
     half = {"precision_at_recall": [0.5] * 101}
     board = Board([make_cell("queries", "wsvm", {"pairs": half, "triples": half})], "apascal", "deep")

@@ -17,14 +17,14 @@ from tagsight_bench.factor_rows import GAP as FACTOR_GAP
 from tagsight_bench.factor_rows import NAME, SIDE, draw_factors
 from tagsight_bench.panels import GAP, HEADING, HEIGHT, Picture, draw_panels, outline_photos, tint_labels
 from tagsight_bench.sources.rendered import read_rendered
-from tagsight_bench.trial import describe_source
+from tagsight_bench.trial import extract_source
 
 from .conftest import METHOD
 
 
-def test_photos_beside_their_outlines_and_the_truth(demo: Path) -> None:
+def test_panels_show_photos_segmentations_and_truth(demo: Path) -> None:
     source = read_rendered(demo / "photos", "photos")
-    described = describe_source(source, ExtractorConfig("deep"), no_progress, "", n_workers=1)
+    described = extract_source(source, ExtractorConfig("deep"), no_progress, "", n_workers=1)
     rows = outline_photos(described, [Picture("a", METHOD, 0), Picture("b", METHOD, 10)], 2, seed=0)
     tested = [photo for photo in read_truth(demo / "photos").photos if photo.split == "test"]
     assert len(rows) == 2
@@ -43,7 +43,7 @@ def test_labels_have_their_colours_and_background_is_dim() -> None:
     assert tinted[0, 3].tolist() == pytest.approx((0.3 * 100 + 0.7 * make_voc_palette()[2]).tolist(), abs=1)
 
 
-def test_a_factor_is_a_row_of_pictures() -> None:
+def test_each_factor_is_a_row_of_pictures() -> None:
     red = encode_jpeg(np.tile(np.array([255, 0, 0], np.uint8), (128, 64, 1)))
     sheet = draw_factors(("a", "b", "c"), ((ExampleCrop(1.0, red),) * 2, (), (ExampleCrop(1.0, red),)))
     assert sheet.shape == (2 * (SIDE + FACTOR_GAP), NAME + 2 * (SIDE + FACTOR_GAP), 3)
@@ -54,7 +54,7 @@ def test_a_factor_is_a_row_of_pictures() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["panels", "factor_picture"])
-def test_no_picture_of_real_photos_in_the_project(repository: Path, tmp_path: Path, name: str) -> None:
+def test_pictures_of_real_photos_are_refused_in_the_project(repository: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "a.model").touch()
     own = ["--collection", "apascal", "--data", str(tmp_path)] if name == "panels" else [str(tmp_path / "a.model")]
     command = [sys.executable, f"benchmarks/{name}.py", *own, "-o", "docs/images/made.jpg"]

@@ -1,4 +1,4 @@
-"""Which cells a bench has."""
+"""The cells of a benchmark."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tagsight_bench.methods import ABLATIONS, METHODS, find_entry
 from tagsight_bench.plan import Request, plan_cells
 
 
-def test_joint_methods_are_outlined_with_every_attribute_set_and_others_with_none() -> None:
+def test_joint_methods_are_segmented_with_every_attribute_set_and_others_without_attributes() -> None:
     cells = plan_cells(Request("apascal", ("segmentation",), n_seeds=1))
     sizes = {method: sorted(c.fit.attributes for c in cells if c.fit.method == method) for method in METHODS}
     assert sizes["ws-mrf-sibp"] == [0, 8, 64, 74]
@@ -24,7 +24,7 @@ def test_tables_on_the_same_photos_share_their_fits() -> None:
     assert len({cell.fit for cell in plan_cells(Request("labelme", (), ("wsvm",), n_seeds=1))}) == 1
 
 
-def test_ablations_are_methods_in_the_tables_they_bear_on() -> None:
+def test_ablations_are_methods_in_the_tables_they_affect() -> None:
     cells = plan_cells(Request("apascal", ("ablations",), n_seeds=1))
     assert {cell.fit.method for cell in cells} == set(ABLATIONS)
     assert {(cell.table, cell.fit.attributes) for cell in cells} == {
@@ -35,7 +35,7 @@ def test_ablations_are_methods_in_the_tables_they_bear_on() -> None:
     assert {cell.table for cell in cells if cell.fit.method == "no-attribute-distance"} == {"segmentation"}
 
 
-def test_what_is_asked_for_twice_is_made_once() -> None:
+def test_a_repeated_request_gives_one_cell() -> None:
     once, twice = (
         plan_cells(Request("apascal", tables, ("no-fields",), n_seeds=1))
         for tables in (("ablations",), ("annotation", "ablations"))
@@ -43,7 +43,7 @@ def test_what_is_asked_for_twice_is_made_once() -> None:
     assert sorted(once) == sorted(twice)
 
 
-def test_a_wrong_word_names_the_right_ones() -> None:
+def test_an_unknown_name_lists_the_known_ones() -> None:
     for request, remedy in (
         (Request("coco"), "apascal, labelme, imagenet, rendered"),
         (Request("apascal", ("predict",)), "annotation, queries, outlines, segmentation, refined, ablations"),
@@ -58,6 +58,6 @@ def test_a_wrong_word_names_the_right_ones() -> None:
             plan_cells(request)
 
 
-def test_a_place_is_a_method() -> None:
+def test_a_module_and_class_is_a_method() -> None:
     assert find_entry("my.module:Class").place == "my.module:Class"
     assert find_entry("my.module:Class").supervision == "tags"

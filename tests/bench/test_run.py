@@ -34,7 +34,7 @@ def results(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def test_cells_say_all_and_name_no_folder(demo: Path, results: Path) -> None:
+def test_cells_have_all_settings_and_name_no_folder(demo: Path, results: Path) -> None:
     for cell in read_cells(results):
         assert cell["photos"] == {"learn": 18, "judge": 6}
         assert cell["seconds"]["fit"] > 0
@@ -44,7 +44,7 @@ def test_cells_say_all_and_name_no_folder(demo: Path, results: Path) -> None:
         assert str(demo) not in json.dumps(cell)
 
 
-def test_figures_are_shares_that_beat_chance(results: Path) -> None:
+def test_figures_are_shares_above_chance(results: Path) -> None:
     cells = {(cell["settings"]["table"], cell["settings"]["seed"]): cell["figures"] for cell in read_cells(results)}
     assert 0.5 < cells["annotation", 0]["given_location_auc"] <= 1
     assert set(cells["annotation", 0]["ap_at"]) == {"2", "5", "8"}
@@ -54,7 +54,7 @@ def test_figures_are_shares_that_beat_chance(results: Path) -> None:
     assert cells["annotation", 0] == cells["annotation", 1]  # this method has no use for a seed
 
 
-def test_what_is_there_is_kept_and_the_rest_is_made(demo: Path, results: Path, tmp_path: Path) -> None:
+def test_existing_cells_are_kept_and_missing_ones_are_measured(demo: Path, results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path, dirs_exist_ok=True)
     assert bench(demo, tmp_path, "--seeds", "2").stdout == ""
     place = tmp_path / "rendered/test/segmentation/deep/nearest.MeanPhoto-0-1.json"
@@ -64,7 +64,7 @@ def test_what_is_there_is_kept_and_the_rest_is_made(demo: Path, results: Path, t
     assert json.loads(place.read_text())["figures"] == before["figures"]
 
 
-def test_other_settings_or_again_make_it_anew(demo: Path, results: Path, tmp_path: Path) -> None:
+def test_other_settings_and_again_measure_a_cell_again(demo: Path, results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path, dirs_exist_ok=True)
     place = tmp_path / "rendered/test/segmentation/deep/nearest.MeanPhoto-0-0.json"
     old = json.loads(place.read_text())
@@ -106,7 +106,7 @@ def make_labelme(demo: Path, data: Path) -> None:
     (data / "labelme_outdoor/classes33.json").write_text(json.dumps(["void", *truth.objects]))
 
 
-def test_labelme_has_no_background_and_three_ways(demo: Path, tmp_path: Path) -> None:
+def test_labelme_has_no_background_and_three_tasks(demo: Path, tmp_path: Path) -> None:
     make_labelme(demo, tmp_path)
     output = tmp_path / "out"
     command = ["labelme", "--data", str(tmp_path), "-o", str(output), "--methods", METHOD, "--seeds", "1"]
@@ -120,13 +120,13 @@ def test_labelme_has_no_background_and_three_ways(demo: Path, tmp_path: Path) ->
     assert 0.2 < figures["inductive"]["pixel_accuracy"] < 1
 
 
-def test_no_data_is_one_sentence(tmp_path: Path) -> None:
+def test_missing_data_is_reported_in_one_sentence(tmp_path: Path) -> None:
     done = bench(tmp_path, tmp_path / "out")
     assert isinstance(done.exception, InputError)
     assert "give --data the folder that holds it" in str(done.exception)
 
 
-def test_a_file_that_is_no_cell_is_named(demo: Path, results: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_cell_is_named(demo: Path, results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path, dirs_exist_ok=True)
     (tmp_path / "rendered/test/segmentation/deep/nearest.MeanPhoto-0-1.json").write_text("[]")
     done = bench(demo, tmp_path, "--seeds", "2")

@@ -1,4 +1,4 @@
-"""What a table asks of a method."""
+"""The scores of a method in each table."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,24 +32,24 @@ from ..evaluation.cases import make_photo, make_prediction
 
 
 def make_trial() -> Trial:
-    """Two classes, left and right half of a photo; the tag of a training photo is told by its first feature."""
+    """Two classes, the left and the right half of a photo; the first feature of a training photo determines its tag."""
     photo = make_photo(size=(8, 4), rows=1, columns=2)
     labels = [0, 1] * 10
     learn = [photo._replace(features=np.array([[2 * o - 1, 1]] * 2, np.float16)) for o in labels]
     mask = np.full((4, 8), 2, np.uint8)
     mask[0] = VOID
-    judge = learn[1]  # it shows class 2 alone
+    make_candidate = learn[1]  # it shows class 2 alone
     tags = np.eye(2, dtype=np.uint8)[labels]
     none = Instances(np.zeros(0, int), np.zeros((0, 4), int), np.zeros((0, 0)))
     return Trial(
         Vocabulary(("a", "b"), ()),
         Sample(tuple(learn), Tags(tags, np.zeros((20, 0))), (none,) * 20, (mask,) * 20, (Path(),) * 20),
-        Sample((judge,), Tags(tags[1:2], np.zeros((1, 0))), (none,), (mask,), (Path(),)),
+        Sample((make_candidate,), Tags(tags[1:2], np.zeros((1, 0))), (none,), (mask,), (Path(),)),
     )
 
 
-class Plain:
-    """Says that the left half is class 1 and the right half nothing, where class 2 is the likelier."""
+class PlainMethod:
+    """Labels the left half class 1 and the right half background; class 2 is more probable there than class 1."""
 
     def fit(self, photos: Sequence[PhotoFeatures], tags: Tags, *, seed: int = 0) -> Self:
         return self
@@ -61,8 +61,8 @@ class Plain:
         return np.zeros((len(boxes), 0))
 
 
-class Able(Plain):
-    """Also learns from new photos, and can be told what they may show."""
+class AdaptiveMethod(PlainMethod):
+    """Can also adapt to new photos, and be restricted to allowed tags."""
 
     def predict_transductive(self, photos: Sequence[PhotoFeatures]) -> list[MethodPrediction]:
         return [prediction._replace(classes=np.eye(3)[[2, 2]]) for prediction in self.predict(photos)]
@@ -73,14 +73,14 @@ class Able(Plain):
         return [prediction._replace(classes=np.eye(3)[[2, 1]]) for prediction in self.predict(photos)]
 
 
-def judge(method: Plain) -> Candidate:
+def make_candidate(method: PlainMethod) -> Candidate:
     return Candidate(method, make_trial(), QueryLists((), ()), 0)
 
 
-def test_outlines_count_as_painted_and_inductive_leaves_no_background() -> None:
-    assert score_outlines(judge(Plain()))["pixel_accuracy"] == 0
-    assert score_inductive(judge(Plain()))["pixel_accuracy"] == 0.5
-    assert score_inductive(judge(Plain()))["class_accuracy"] == 0.5
+def test_segmentation_uses_labels_as_predicted_and_inductive_has_no_background() -> None:
+    assert score_outlines(make_candidate(PlainMethod()))["pixel_accuracy"] == 0
+    assert score_inductive(make_candidate(PlainMethod()))["pixel_accuracy"] == 0.5
+    assert score_inductive(make_candidate(PlainMethod()))["class_accuracy"] == 0.5
 
 
 def test_refined_outlines_follow_the_pixels(tmp_path: Path) -> None:
@@ -90,43 +90,43 @@ def test_refined_outlines_follow_the_pixels(tmp_path: Path) -> None:
     Image.fromarray(pixels).save(tmp_path / "halves.png")
     trial = make_trial()
     regions = (np.arange(80) >= 36).astype(np.int32) * np.ones((60, 1), np.int32)
-    photo = trial.judge.photos[0]._replace(labels=regions, size=(80, 60))
+    photo = trial.test.photos[0]._replace(labels=regions, size=(80, 60))
     mask = (pixels[..., 0] > 0).astype(np.uint8)
-    sample = trial.judge._replace(photos=(photo,), masks=(mask,), paths=(tmp_path / "halves.png",))
-    candidate = Candidate(Plain(), trial._replace(judge=sample), QueryLists((), ()), 0)
+    sample = trial.test._replace(photos=(photo,), masks=(mask,), paths=(tmp_path / "halves.png",))
+    candidate = Candidate(PlainMethod(), trial._replace(test=sample), QueryLists((), ()), 0)
     assert score_outlines(candidate)["pixel_accuracy"] == 0.95
     assert score_refined(candidate)["pixel_accuracy"] == 1
-    unmasked = trial._replace(judge=sample._replace(masks=(None,)))
-    assert np.isnan(score_refined(Candidate(Plain(), unmasked, QueryLists((), ()), 0))["miou"])
+    unmasked = trial._replace(test=sample._replace(masks=(None,)))
+    assert np.isnan(score_refined(Candidate(PlainMethod(), unmasked, QueryLists((), ()), 0))["miou"])
 
 
-def test_predicted_tags_strike_out_or_are_told() -> None:
-    assert score_predict(judge(Plain()))["pixel_accuracy"] == 1  # class 1 is barred
-    assert score_predict(judge(Able()))["pixel_accuracy"] == 0.5
+def test_predicted_tags_restrict_the_method_or_its_scores() -> None:
+    assert score_predict(make_candidate(PlainMethod()))["pixel_accuracy"] == 1  # class 1 is barred
+    assert score_predict(make_candidate(AdaptiveMethod()))["pixel_accuracy"] == 0.5
 
 
-def test_a_method_that_cannot_learn_from_new_photos_has_no_cell() -> None:
-    assert score_transductive(judge(Plain())) is None
-    figures = score_transductive(judge(Able()))
+def test_a_method_that_cannot_adapt_has_no_transductive_cell() -> None:
+    assert score_transductive(make_candidate(PlainMethod())) is None
+    figures = score_transductive(make_candidate(AdaptiveMethod()))
     assert figures is not None
     assert figures["pixel_accuracy"] == 1
     assert figures["iou"] == {"b": 1.0}
 
 
-def test_a_method_looks_once_and_is_timed() -> None:
-    candidate = judge(Plain())
+def test_predictions_are_computed_once_and_timed() -> None:
+    candidate = make_candidate(PlainMethod())
     assert candidate.predict_seconds is None
-    assert candidate.seen is candidate.seen
+    assert candidate.predictions is candidate.predictions
     assert candidate.predict_seconds is not None
 
 
-def test_predicted_tags() -> None:
+def test_predicted_objects_have_a_positive_decision_or_the_highest() -> None:
     trial = make_trial()
-    photos = [trial.learn.photos[0], trial.learn.photos[1]]
-    assert predict_objects(trial.learn, photos).tolist() == [[1, 0], [0, 1]]
-    rare = trial.learn._replace(tags=Tags(np.zeros((20, 2), np.uint8), trial.learn.tags.attributes))
+    photos = [trial.train.photos[0], trial.train.photos[1]]
+    assert predict_objects(trial.train, photos).tolist() == [[1, 0], [0, 1]]
+    rare = trial.train._replace(tags=Tags(np.zeros((20, 2), np.uint8), trial.train.tags.attributes))
     rare.tags.objects[:, 1] = 1
-    assert predict_objects(rare, photos).tolist() == [[0, 1], [0, 1]]  # never seen, always seen
+    assert predict_objects(rare, photos).tolist() == [[0, 1], [0, 1]]  # never predictions, always predictions
 
 
 def test_pooled_features_weigh_regions_by_area() -> None:
@@ -139,24 +139,24 @@ def test_pooled_features_weigh_regions_by_area() -> None:
     assert np.linalg.norm(pooled[0]) == pytest.approx(1)
 
 
-class Taught(Plain):
-    """Keeps what it is taught by."""
+class SupervisedMethod(PlainMethod):
+    """Stores its supervision."""
 
     def __init__(self, truth: object = None, *, strength: float = 1.0):
         self.truth = truth
         self.strength = strength
 
 
-def test_strong_methods_get_their_truth_and_weak_ones_do_not() -> None:
-    sample = make_trial().learn
-    place = f"{__name__}:Taught"
+def test_methods_get_the_truth_of_their_supervision() -> None:
+    sample = make_trial().train
+    place = f"{__name__}:SupervisedMethod"
     for supervision, truth in (("tags", None), ("boxes", sample.instances), ("masks", sample.masks)):
         entry = Entry(place, {"strength": 2.0}, supervision)  # type: ignore[arg-type]
         method = make_method("x", entry, sample)
         assert (method.truth, method.strength) == (truth, 2.0)  # type: ignore[attr-defined]
 
 
-def test_a_method_that_is_not_there_is_named() -> None:
+def test_a_method_that_cannot_be_imported_is_named() -> None:
     for place in ("no.such.module:A", f"{__name__}:Nothing"):
         with pytest.raises(InputError, match="cannot be imported"):
-            make_method("x", find_entry(place), make_trial().learn)
+            make_method("x", find_entry(place), make_trial().train)

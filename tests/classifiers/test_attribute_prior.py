@@ -1,4 +1,4 @@
-"""Attribute support explains accidental pairs away; rates are shrunk as far as classes are alike."""
+"""Attribute support removes accidental co-occurrence; rates are shrunk the more, the more similar classes are."""
 
 import numpy as np
 import pytest

@@ -8,8 +8,8 @@ from tagsight.classifiers.localisation import (
     LocalisationClassifiers,
     LocalisationScores,
     assign_pseudo_labels,
+    find_otsu_threshold,
     join_localisation,
-    otsu_threshold,
     score_localisation,
 )
 from tagsight.classifiers.regions import Regions
@@ -45,7 +45,7 @@ def label_regions(
 
 def test_otsus_threshold_maximises_the_variance_between_its_sides() -> None:
     values = np.concatenate([np.random.default_rng(0).normal(0, 1, 300), np.random.default_rng(1).normal(6, 1, 100)])
-    threshold = otsu_threshold(values)
+    threshold = find_otsu_threshold(values)
 
     def between(at: float) -> float:
         low, high = values[values <= at], values[values > at]

@@ -126,9 +126,9 @@ def test_predictions_match_a_computation_by_hand(fitted: Predictor, world: World
     assert fitted.parts.photo_prior is not None
     assert fitted.calibration.objects.photo_slope > 0
     photos = world.photos[:6]
-    stacked, seen = infer_regions(fitted, photos)
+    stacked, inference = infer_regions(fitted, photos)
     for i, posterior in enumerate(predict_photos(fitted, photos)):
-        mine = seen.log_odds[stacked.groups == i].astype(np.float64)
+        mine = inference.log_odds[stacked.groups == i].astype(np.float64)
         whole = fitted.parts.photo_prior.score(photos[i : i + 1])[0]
         assert_allclose(
             posterior.photo, fitted.calibration.objects.apply(mine[:, :OBJECTS].max(axis=0), whole), rtol=1e-5

@@ -22,7 +22,7 @@ def test_the_height_prior_favours_a_label_where_it_is_frequent() -> None:
     assert (height_prior[1, :2] > 0.5).all()
     assert (height_prior[1, 2:] < -2).all()
     assert_allclose(height_prior[0], height_prior[2], atol=0.2)
-    assert_allclose(height_prior[3], 0.0, atol=1e-6)  # never seen
+    assert_allclose(height_prior[3], 0.0, atol=1e-6)  # a label without regions
 
 
 def test_a_label_of_few_photos_has_a_weak_height_prior() -> None:

@@ -14,7 +14,7 @@ from tagsight.demo import render_collection
 
 
 class Trained(NamedTuple):
-    """What the commands are tried on."""
+    """The inputs of the commands."""
 
     photos: Path
     model: Path

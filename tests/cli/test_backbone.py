@@ -1,4 +1,4 @@
-"""A model trained with a network of the user's, whose file is moved afterwards."""
+"""A model trained with a network of the user whose file is moved afterwards."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
 def list_commands(folder: Path, output: Path) -> dict[str, tuple[object, ...]]:
     """A call of every command that opens a model or an index."""
     model, photo = folder / "a.model", next((folder / "photos/test").rglob("*.jpg"))
-    (output / "like.jpg").write_bytes(photo.read_bytes())  # outside the index's folder, so that it is not looked up
+    (output / "like.jpg").write_bytes(photo.read_bytes())  # outside the folder of the index, so that it is predicted
     name = load_model(model).vocabulary.objects[0]
     return {
         "annotate": ("annotate", model, photo),

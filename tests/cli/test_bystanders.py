@@ -1,4 +1,4 @@
-"""Every command, pointed at a place that holds files of the user: it refuses in one sentence, and all of them stay."""
+"""Every command refuses an output path with files of the user in one sentence, and keeps the files."""
 
 import os
 import shutil
@@ -64,7 +64,7 @@ def list_contents(folder: Path) -> dict[str, bytes]:
         ("export models/my.model a.jpg -o a.png --format coco", "is a file"),
     ],
 )
-def test_nothing_of_the_user_is_touched(home: Path, command: str, said: str) -> None:
+def test_files_of_the_user_are_never_changed(home: Path, command: str, said: str) -> None:
     (home / "photos/tags.csv").write_text("image,objects,attributes\n1.jpg,cat,\n2.jpg,dog,\n")
     before = list_contents(home)
     result = call(*command.split())
@@ -103,7 +103,7 @@ def test_masks_are_replaced_by_those_of_the_next_run(home: Path, more: list[str]
 
 @pytest.mark.parametrize("more", [["segment", "--overlay"], ["export", "--format", "voc"]])
 @pytest.mark.parametrize("place", ["photos", "photos/masks"])
-def test_masks_among_the_photos_are_no_photos(home: Path, more: list[str], place: str) -> None:
+def test_masks_among_the_photos_are_not_photos(home: Path, more: list[str], place: str) -> None:
     name, *options = more
     assert call(name, "models/my.model", "photos", "-o", place, *options).exit_code == 0
     first = list_contents(home)
@@ -135,7 +135,7 @@ def test_an_index_keeps_files_that_someone_put_into_it(home: Path, trained: Trai
     assert (home / "my.index/models/other.model").read_text() == "mine"
 
 
-def test_an_index_without_a_marker_is_brought_up_to_date(home: Path) -> None:
+def test_an_index_without_a_marker_is_updated(home: Path) -> None:
     assert call("index", "models/my.model", "photos", "-o", "my.index", "--workers", 1).exit_code == 0
     (home / "my.index/.tagsight.json").unlink()
     assert call("index", "models/my.model", "photos", "-o", "my.index", "--workers", 1).exit_code == 0
@@ -148,7 +148,7 @@ def test_a_model_is_replaced_by_a_model(home: Path, trained: Trained) -> None:
     assert sorted(os.listdir(home / "models")) == ["my.model"]
 
 
-def test_folders_in_the_cache_that_are_not_of_ray_stay(home: Path) -> None:
+def test_only_folders_of_ray_are_removed_from_the_cache(home: Path) -> None:
     (home / "ray/holiday").mkdir(parents=True)
     (home / "ray/holiday/photo.jpg").write_text("mine")
     (home / "ray/0123456789abcdef").mkdir()

@@ -1,4 +1,4 @@
-"""Commands and scripts end without a word that nobody asked for, such as leaks that a library reports at the end."""
+"""Commands and scripts end without unexpected output, such as leaks that a library reports at exit."""
 
 import re
 import signal
@@ -41,7 +41,7 @@ def list_unexpected(said: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "index", "find", "annotate", "segment", "factors"])
-def test_a_command_says_nothing_unexpected(command: str, trained: Trained, index: Path, tmp_path: Path) -> None:
+def test_a_command_prints_nothing_unexpected(command: str, trained: Trained, index: Path, tmp_path: Path) -> None:
     photo = next((trained.photos / "test").glob("*.jpg"))
     train = (trained.photos / "train", "-o", tmp_path / "a.model", "--free", 2, "--regions", 30)
     arguments = {
@@ -73,7 +73,7 @@ def test_a_server_ends_with_one_sentence(number: signal.Signals, index: Path) ->
     assert server.returncode == 128 + number
 
 
-def test_a_script_that_served_an_index_ends_in_silence(index: Path) -> None:
+def test_a_script_that_served_an_index_prints_nothing_at_exit(index: Path) -> None:
     run = subprocess.run([sys.executable, "-c", SERVE, str(index)], capture_output=True, text=True)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
@@ -96,7 +96,7 @@ main()
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "index", "segment", "export", "annotate", "demo"])
 def test_ctrl_c_while_a_command_is_imported_stops_it(command: str, trained: Trained, tmp_path: Path) -> None:
-    """Libraries that are being imported drop a KeyboardInterrupt; the command stops before its first photo."""
+    """Libraries drop a KeyboardInterrupt during their import; the command stops before its first photo."""
     arguments = {
         "train": (trained.photos / "train", "-o", tmp_path / "a.model", "--free", 2, "--regions", 30),
         "index": (trained.model, trained.photos / "train", "-o", tmp_path / "a.index"),

@@ -18,7 +18,7 @@ def unseen(trained: Trained) -> list[Path]:
     return sorted((trained.photos / "test").glob("*.jpg"))
 
 
-def test_annotate_prints_one_json_object_a_photo(trained: Trained) -> None:
+def test_annotate_prints_one_json_object_per_photo(trained: Trained) -> None:
     result = call("annotate", trained.model, *unseen(trained)[:2], "--objects", 2, "--attributes", 3, "--json")
     assert result.exit_code == 0
     lines = [json.loads(line) for line in result.stdout.splitlines()]
@@ -37,13 +37,13 @@ def test_annotate_prints_one_json_object_a_photo(trained: Trained) -> None:
             assert scores == sorted(scores, reverse=True)
 
 
-def test_annotate_takes_folders_and_speaks_plainly(trained: Trained) -> None:
+def test_annotate_accepts_folders_and_prints_text(trained: Trained) -> None:
     result = call("annotate", trained.model, trained.photos / "test")
     assert result.exit_code == 0
     assert all(str(path) in result.stdout for path in unseen(trained))
 
 
-def test_a_named_broken_photo_is_an_error_one_in_a_folder_is_not(trained: Trained, tmp_path: Path) -> None:
+def test_a_broken_photo_is_an_error_if_it_was_named_and_not_if_its_folder_was(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "bad.jpg").write_text("<html>")
     (tmp_path / "good.jpg").write_bytes(unseen(trained)[0].read_bytes())
     named = call("annotate", trained.model, tmp_path / "bad.jpg", tmp_path / "good.jpg", "--json")
@@ -55,7 +55,7 @@ def test_a_named_broken_photo_is_an_error_one_in_a_folder_is_not(trained: Traine
     assert "bad.jpg" in folder.stderr
 
 
-def test_describe_looks_where_it_is_told(trained: Trained) -> None:
+def test_describe_searches_the_given_box(trained: Trained) -> None:
     photo = unseen(trained)[0]
     name = load_model(trained.model).vocabulary.objects[0]
     result = call("describe", trained.model, photo, "--object", name, "--box", "0,0,160,240", "--json")
@@ -76,7 +76,7 @@ def test_segment_writes_palette_masks_and_overlays(trained: Trained, tmp_path: P
             assert overlay.height > 240
 
 
-def test_masks_of_equally_named_photos_have_names_of_their_own(trained: Trained, tmp_path: Path) -> None:
+def test_masks_of_photos_with_equal_names_have_different_names(trained: Trained, tmp_path: Path) -> None:
     for name in ("a/x.jpg", "b/x.jpg", "c/x.jpg", "c/sub/x.jpg", "c/x.png", "c/y.jpg"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(unseen(trained)[0].read_bytes())

@@ -1,4 +1,4 @@
-"""Completion in the shell: what is installed, and what it completes."""
+"""Completion in the shell: the installed script and its completions."""
 
 import os
 import shutil

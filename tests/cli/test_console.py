@@ -1,4 +1,4 @@
-"""What reaches the terminal, a pipe or a log: escaped, in the stream's encoding, and no longer than it is read."""
+"""Output to a terminal, a pipe or a log: escaped, in the encoding of the stream, and no longer than it is read."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from .conftest import Trained
 from .test_errors import RUN
 
 HOSTILE = b"a\x1b]0;x\x07\xc2\x9b2J\xff\xc3\xa9.jpg"
-"""A title escape, a control sequence of one character, a byte that is no text, and a letter outside ASCII."""
+"""A title escape, a one-character control sequence, a byte that is not text, and a letter outside ASCII."""
 
 
 def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -40,7 +40,7 @@ ENCODINGS = [{"PYTHONIOENCODING": "utf-8"}, {"PYTHONIOENCODING": "ascii"}, {"LC_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("environment", ENCODINGS, ids=str)
-def test_names_of_files_do_nothing_to_a_terminal(
+def test_file_names_cannot_control_a_terminal(
     trained: Trained, hostile: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     for arguments in (("annotate", trained.model, hostile), ("segment", trained.model, hostile, "-o", tmp_path / "o")):
@@ -55,9 +55,7 @@ def test_names_of_files_do_nothing_to_a_terminal(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("environment", ENCODINGS, ids=str)
-def test_json_is_valid_whatever_the_name_and_the_encoding(
-    trained: Trained, hostile: Path, environment: dict[str, str]
-) -> None:
+def test_json_is_valid_for_any_name_and_encoding(trained: Trained, hostile: Path, environment: dict[str, str]) -> None:
     ended = run("annotate", trained.model, hostile, "--json", **environment)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.decode("utf-8").replace("\n", "").isprintable()
@@ -73,7 +71,7 @@ def test_letters_outside_ascii_stay_readable_in_json() -> None:
     assert printed == ['{"a": "café"}\n'.encode(), b'{"a": "caf\\u00e9"}\n']
 
 
-def test_escapes() -> None:
+def test_unprintable_characters_are_escaped() -> None:
     assert show_text("plain é.jpg") == escape_text("plain é.jpg") == "plain é.jpg"
     assert show_text("a\x1b.jpg") == r"'a\x1b.jpg'"
     assert escape_text("it says\n'\x9b2J' \udcff\u202e") == r"it says\n'\x9b2J' \udcff\u202e"
@@ -89,7 +87,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_reader_that_leaves_ends_the_command_well(trained: Trained, command: str, unbuffered: str) -> None:
+def test_a_closed_pipe_ends_the_command_without_an_error(trained: Trained, command: str, unbuffered: str) -> None:
     arguments = [str(trained.model) if word == "MODEL" else word for word in COMMANDS[command]]
     reading, writing = os.pipe()
     os.close(reading)
@@ -99,7 +97,7 @@ def test_a_reader_that_leaves_ends_the_command_well(trained: Trained, command: s
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-def test_a_reader_that_leaves_does_not_hide_an_error(trained: Trained, hostile: Path) -> None:
+def test_a_closed_pipe_does_not_hide_an_error(trained: Trained, hostile: Path) -> None:
     good, bad = sorted(hostile.iterdir())
     reading, writing = os.pipe()
     os.close(reading)
@@ -111,7 +109,7 @@ def test_a_reader_that_leaves_does_not_hide_an_error(trained: Trained, hostile: 
     assert ended.stderr.startswith(b"tagsight: left out ")
 
 
-def test_work_goes_on_when_nobody_reads_its_messages(trained: Trained, hostile: Path) -> None:
+def test_work_continues_if_standard_error_is_closed(trained: Trained, hostile: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     ended = subprocess.run([*RUN, "annotate", str(trained.model), str(hostile)], stdout=subprocess.PIPE, stderr=writing)
@@ -129,7 +127,7 @@ def test_output_that_cannot_be_written_is_an_error_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("closing", [">&-", "2>&-", ">&- 2>&-"])
-def test_a_closed_stream_is_no_error(trained: Trained, closing: str) -> None:
+def test_a_closed_stream_is_not_an_error(trained: Trained, closing: str) -> None:
     command = [*RUN, "inspect", str(trained.photos / "train"), "--json"]
     ended = subprocess.run(["sh", "-c", f'"$@" {closing}', "sh", *command], capture_output=True)
     assert ended.returncode == 0

@@ -24,20 +24,20 @@ def fail(*arguments: object) -> str:
     return lines[0]
 
 
-def test_no_such_collection(tmp_path: Path) -> None:
+def test_a_missing_collection_is_refused(tmp_path: Path) -> None:
     assert "does not exist" in fail("train", tmp_path / "absent", "-o", tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
-def test_a_folder_without_tags(tmp_path: Path) -> None:
+def test_a_folder_without_tags_is_refused(tmp_path: Path) -> None:
     assert "tags.csv" in fail("inspect", tmp_path)
 
 
-def test_no_such_model(tmp_path: Path) -> None:
+def test_a_missing_model_is_refused(tmp_path: Path) -> None:
     assert "there is no model file" in fail("annotate", tmp_path / "absent", tmp_path)
 
 
-def test_a_truncated_model(trained: Trained, tmp_path: Path) -> None:
+def test_a_truncated_model_is_refused(trained: Trained, tmp_path: Path) -> None:
     short = tmp_path / "short.model"
     short.write_bytes(trained.model.read_bytes()[:1000])
     assert "cut short" in fail("factors", short)
@@ -51,24 +51,24 @@ def test_a_misspelt_object_lists_the_known_ones(trained: Trained) -> None:
 
 
 @pytest.mark.parametrize("box", ["1,2,3", "a,b,c,d", "0,0,9999,10", "10,10,5,20"])
-def test_a_box_that_does_not_fit(trained: Trained, box: str) -> None:
+def test_a_box_outside_the_photo_is_refused(trained: Trained, box: str) -> None:
     photo = next((trained.photos / "test").glob("*.jpg"))
     assert "box" in fail("describe", trained.model, photo, "--object", "bird", "--box", box)
 
 
-def test_features_that_are_none(trained: Trained, tmp_path: Path) -> None:
+def test_unknown_features_are_refused(trained: Trained, tmp_path: Path) -> None:
     message = fail("train", trained.photos / "train", "-o", tmp_path / "m", "--features", "sift")
     assert "deep, deep-small, classic or the path of an ONNX file" in message
 
 
-def test_a_device_that_is_not_there(trained: Trained, tmp_path: Path) -> None:
+def test_an_unknown_device_is_refused(trained: Trained, tmp_path: Path) -> None:
     message = fail("train", trained.photos / "train", "-o", tmp_path / "m", "--device", "gpu")
     assert "device must be one of cpu, cuda, cuda-bf16, got 'gpu'" in message
     assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "says"),
+    ("option", "value", "message"),
     [
         ("--free", 100_000, "the number of free factors must lie between 0 and 1000, got 100000"),
         ("--regions", 10**9, "the number of regions must lie between 1 and 2000, got 1000000000"),
@@ -78,10 +78,10 @@ def test_a_device_that_is_not_there(trained: Trained, tmp_path: Path) -> None:
         ("--memory", "9" * 400 + "GB", "memory must be a size such as 2GB"),
     ],
 )
-def test_a_number_that_no_training_can_be_done_with(
-    trained: Trained, tmp_path: Path, option: str, value: object, says: str
+def test_numbers_out_of_range_are_refused(
+    trained: Trained, tmp_path: Path, option: str, value: object, message: str
 ) -> None:
     result = call("train", trained.photos / "train", "-o", tmp_path / "m", option, value)
     assert isinstance(result.exception, InputError)
-    assert says in str(result.exception)
+    assert message in str(result.exception)
     assert not list(tmp_path.iterdir())

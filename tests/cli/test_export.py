@@ -30,7 +30,7 @@ def export_coco(trained: Trained, output: Path, *images: object) -> Any:
 
 
 @pytest.mark.slow
-def test_coco_of_a_folder_says_what_segment_outlines(trained: Trained, tmp_path: Path) -> None:
+def test_coco_areas_are_those_of_segment(trained: Trained, tmp_path: Path) -> None:
     content = export_coco(trained, tmp_path / "out", trained.photos / "test")
     call("segment", trained.model, trained.photos / "test", "-o", tmp_path / "masks", "--threshold", 0.05)
     assert [image["file_name"] for image in content["images"]] == [path.name for path in unseen(trained)]
@@ -61,7 +61,7 @@ def test_a_photo_on_its_side_is_exported_upright(trained: Trained, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_the_same_name_in_two_folders_and_twice(trained: Trained, tmp_path: Path) -> None:
+def test_equal_names_in_two_folders_and_repeated_photos_are_exported_once(trained: Trained, tmp_path: Path) -> None:
     for folder, photo in zip(("x", "y"), unseen(trained), strict=False):
         (tmp_path / folder).mkdir()
         shutil.copy(photo, tmp_path / folder / "a.jpg")
@@ -77,7 +77,7 @@ def test_the_same_name_in_two_folders_and_twice(trained: Trained, tmp_path: Path
     assert [image["file_name"] for image in coco["images"]] == ["x/a.jpg", "y/a.jpg"]
 
 
-def test_broken_and_nasty_photos_among_good_ones(trained: Trained, tmp_path: Path) -> None:
+def test_broken_photos_and_hostile_names_do_not_stop_an_export(trained: Trained, tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     photos.mkdir()
     (photos / "bad.jpg").write_text("<html>")
@@ -97,20 +97,20 @@ def test_broken_and_nasty_photos_among_good_ones(trained: Trained, tmp_path: Pat
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_nothing_is_written_where_no_photo_can_be_read(trained: Trained, tmp_path: Path, format: str) -> None:
+def test_an_export_without_readable_photos_writes_nothing(trained: Trained, tmp_path: Path, format: str) -> None:
     (tmp_path / "bad.jpg").write_text("<html>")
     result = call("export", trained.model, tmp_path / "bad.jpg", "--format", format, "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_a_name_that_is_no_text_is_left_out(trained: Trained, tmp_path: Path) -> None:
+def test_a_photo_with_an_invalid_name_is_left_out(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     for name in (b"\xff.jpg", b"good.jpg"):
         shutil.copy(unseen(trained)[0], tmp_path / "photos" / os.fsdecode(name))
     result = call("export", trained.model, tmp_path / "photos", "--format", "xmp", "-o", tmp_path / "out")
     assert result.exit_code == 1
-    assert "not valid text" in result.stderr
+    assert "not valid Unicode text" in result.stderr
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["good.jpg.xmp"]
 
 

@@ -1,4 +1,4 @@
-"""tagsight index, find and name, from photos to answers."""
+"""tagsight index, find and name on a rendered collection."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def update(trained: Trained, photos: Path, folder: Path) -> build.BuildResult:
 
 
 def content(folder: Path) -> dict[str, tuple[object, ...]]:
-    """All that an index says of each photo, by path."""
+    """Everything that an index stores of each photo, by path."""
     index = open_index(folder)
     found: dict[str, tuple[object, ...]] = {}
     for hit in index.find("free-1", top=None):
@@ -70,7 +70,7 @@ def content(folder: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
-def test_answers_are_those_of_the_model(trained: Trained, index: Path) -> None:
+def test_scores_of_hits_are_those_of_the_model(trained: Trained, index: Path) -> None:
     model = load_model(trained.model)
     paths = sorted((trained.photos / "train").glob("*.jpg"))
     photos = list(extract(paths, model.extractor_config, n_regions=model.n_regions, n_workers=1).load())
@@ -92,7 +92,7 @@ def test_answers_are_those_of_the_model(trained: Trained, index: Path) -> None:
         assert posteriors[number][region, model.factor_names.index("bird")] == pytest.approx(hit.score, abs=1e-3)
 
 
-def test_photos_rank_by_what_is_found_and_masks_are_those_of_segment(
+def test_photos_rank_by_calibrated_probability_and_masks_are_those_of_segment(
     trained: Trained, photos: Path, tmp_path: Path
 ) -> None:
     model = load_model(trained.model)
@@ -104,14 +104,14 @@ def test_photos_rank_by_what_is_found_and_masks_are_those_of_segment(
     opened = open_index(tmp_path / "timid.index")
     paths = sorted(photos.iterdir())
     described = list(extract(paths, timid.extractor_config, n_regions=timid.n_regions, n_workers=1).load())
-    seen = zip(paths, described, predict_photos(timid.predictor, described), strict=True)
-    looks = {path.name: (photo, posterior) for path, photo, posterior in seen}
+    predicted = zip(paths, described, predict_photos(timid.predictor, described), strict=True)
+    by_name = {path.name: (photo, posterior) for path, photo, posterior in predicted}
     differing = 0
     for column, word in enumerate(timid.vocabulary.objects):
         for hit in opened.find(word, top=None):
-            photo, posterior = looks[hit.path]
+            photo, posterior = by_name[hit.path]
             assert hit.score == pytest.approx(posterior.photo[column], abs=1e-5)
-            stored = opened.look_up(hit.photo).regions
+            stored = opened.load_photo(hit.photo).regions
             for threshold in (0.0, 0.6):
                 mask = segment_objects(photo, posterior, threshold=threshold)
                 np.testing.assert_array_equal(paint_objects(stored, threshold=threshold), mask)
@@ -119,7 +119,7 @@ def test_photos_rank_by_what_is_found_and_masks_are_those_of_segment(
     assert differing, "what is found and what a region shows are not the same"
 
 
-def test_find_prints_and_shows(index: Path, tmp_path: Path) -> None:
+def test_find_prints_hits_and_writes_a_page(index: Path, tmp_path: Path) -> None:
     result = call("find", index, "red birds, cars -tall", "--top", 3)
     assert result.exit_code == 0, result.output
     assert all("red bird" in line and "; car " in line for line in result.stdout.splitlines())
@@ -131,7 +131,7 @@ def test_find_prints_and_shows(index: Path, tmp_path: Path) -> None:
     assert find(index, "bird", "--threshold", 1) == [hit for hit in find(index, "bird") if hit["score"] == 1.0]
 
 
-def test_like_a_photo_of_the_index_and_any_other(trained: Trained, index: Path) -> None:
+def test_like_accepts_photos_inside_and_outside_the_index(trained: Trained, index: Path) -> None:
     inside = sorted((trained.photos / "train").glob("*.jpg"))[2]
     outside = sorted((trained.photos / "test").glob("*.jpg"))[0]
     assert inside.name not in [hit["path"] for hit in find(index, "--like", inside)]
@@ -149,12 +149,12 @@ def test_like_a_photo_of_the_index_and_any_other(trained: Trained, index: Path) 
         copy.unlink()
 
 
-def test_only_what_changed_is_looked_at(
+def test_only_changed_photos_are_annotated(
     trained: Trained, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked: list[int] = []
+    annotated: list[int] = []
     monkeypatch.setattr(
-        build, "predict_photos", lambda model, batch: looked.append(len(batch)) or predict_photos(model, batch)
+        build, "predict_photos", lambda model, batch: annotated.append(len(batch)) or predict_photos(model, batch)
     )
     folder = tmp_path / "i"
     assert update(trained, photos, folder) == (6, 6, 0, 0, (), ())
@@ -165,7 +165,7 @@ def test_only_what_changed_is_looked_at(
     shutil.copyfile(photos / names[1], photos / names[2])
     shutil.copyfile(photos / names[1], photos / "new.jpg")
     assert update(trained, photos, folder) == (6, 1, 1, 1, (), ())
-    assert looked == [6, 2]
+    assert annotated == [6, 2]
     stored = content(folder)
     assert sorted(stored) == sorted(path.name for path in photos.iterdir())
     assert stored["new.jpg"] == stored[names[1]] == stored[names[2]]
@@ -173,16 +173,16 @@ def test_only_what_changed_is_looked_at(
     assert content(tmp_path / "afresh") == stored
 
 
-def test_a_build_cut_short_goes_on(
+def test_an_interrupted_build_is_continued(
     trained: Trained, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     update(trained, photos, tmp_path / "undisturbed")
     monkeypatch.setattr(build, "CHUNK", 2)
-    looked: list[int] = []
+    annotated: list[int] = []
 
     def predict(model, batch):
-        looked.append(len(batch))
-        if len(looked) == 3:
+        annotated.append(len(batch))
+        if len(annotated) == 3:
             raise KeyboardInterrupt
         return predict_photos(model, batch)
 
@@ -191,12 +191,12 @@ def test_a_build_cut_short_goes_on(
         update(trained, photos, tmp_path / "i")
     assert not (tmp_path / "i/manifest.json").exists()
     assert update(trained, photos, tmp_path / "i").n_photos == 6
-    assert looked == [2, 2, 2, 2]
+    assert annotated == [2, 2, 2, 2]
     assert content(tmp_path / "i") == content(tmp_path / "undisturbed")
     assert not (tmp_path / "i/pending.json").exists()
 
 
-def test_photos_that_cannot_be_taken_are_reported(trained: Trained, photos: Path, tmp_path: Path) -> None:
+def test_photos_that_cannot_be_indexed_are_reported(trained: Trained, photos: Path, tmp_path: Path) -> None:
     (photos / "broken.jpg").write_bytes(b"\xff\xd8\xff nothing")
     (photos / "empty.png").touch()
     os.mkfifo(photos / "pipe.jpg")
@@ -216,7 +216,7 @@ def test_photos_that_cannot_be_taken_are_reported(trained: Trained, photos: Path
     assert len(lines) == 10
 
 
-def test_linked_photos_are_indexed_and_those_that_lead_outside_announced(
+def test_linked_photos_are_indexed_and_links_that_lead_outside_reported(
     trained: Trained, photos: Path, tmp_path: Path
 ) -> None:
     first, second, *others = sorted(photos.iterdir())
@@ -235,7 +235,9 @@ def test_linked_photos_are_indexed_and_those_that_lead_outside_announced(
     )
 
 
-def test_a_photo_that_breaks_leaves_the_index(trained: Trained, photos: Path, tmp_path: Path) -> None:
+def test_a_photo_that_becomes_unreadable_is_removed_from_the_index(
+    trained: Trained, photos: Path, tmp_path: Path
+) -> None:
     update(trained, photos, tmp_path / "i")
     broken = min(photos.iterdir())
     broken.write_bytes(b"no photo")
@@ -252,7 +254,7 @@ def test_another_model_replaces_the_index(trained: Trained, photos: Path, tmp_pa
     assert built[:4] == (6, 6, 0, 0)
     assert open_index(tmp_path / "i").model.training.seed == 99
     assert len(find(tmp_path / "i", "bird")) == 6
-    assert len(list((tmp_path / "i/models").iterdir())) == 2  # one for who still reads the generation before
+    assert len(list((tmp_path / "i/models").iterdir())) == 2  # kept for readers of the previous generation
 
 
 def damage(path: Path, how: str) -> None:
@@ -307,7 +309,7 @@ def test_a_damaged_manifest_is_repaired_by_the_advice(trained: Trained, photos: 
     assert len(find(folder, "wavy")) == 6
 
 
-def test_a_damaged_pending_manifest_is_left_aside(
+def test_a_damaged_pending_manifest_is_ignored(
     trained: Trained, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "CHUNK", 2)
@@ -370,10 +372,10 @@ def test_a_second_builder_is_refused(trained: Trained, photos: Path, tmp_path: P
     assert not (tmp_path / "i/manifest.json").exists()
 
 
-def test_one_sentence_says_what_is_wrong(trained: Trained, index: Path, tmp_path: Path) -> None:
-    assert "nearest it knows are bird" in fail("find", index, "brid")
+def test_errors_are_one_sentence(trained: Trained, index: Path, tmp_path: Path) -> None:
+    assert "nearest in spelling are bird" in fail("find", index, "brid")
     train, output = trained.photos / "train", tmp_path / "i"
-    for says, arguments in (
+    for message, arguments in (
         ("either a query or --like", ("find", index)),
         ("'tagsight index'", ("find", tmp_path, "bird")),
         ("free-1 to free-3", ("name", index, "free-9", "x")),
@@ -384,7 +386,7 @@ def test_one_sentence_says_what_is_wrong(trained: Trained, index: Path, tmp_path
     ):
         result = call(*arguments)
         assert isinstance(result.exception, InputError)
-        assert says in str(result.exception)
+        assert message in str(result.exception)
         assert "\n" not in str(result.exception)
     assert not (output / "manifest.json").exists()
 
@@ -399,7 +401,7 @@ def test_finding_loads_neither_model_nor_network(index: Path) -> None:
     assert run.stdout.strip() == "[]"
 
 
-def test_the_time_of_a_photo_tells_that_it_changed(trained: Trained, photos: Path, tmp_path: Path) -> None:
+def test_a_photo_with_a_new_time_is_annotated_again(trained: Trained, photos: Path, tmp_path: Path) -> None:
     update(trained, photos, tmp_path / "i")
     later = time.time() + 10
     os.utime(min(photos.iterdir()), (later, later))

@@ -1,7 +1,7 @@
-"""kill -9 while an index is built, updated, or a factor named: it opens, loses nothing, and the rerun completes it.
+"""kill -9 during a build, an update or the naming of a factor: the index opens, and a rerun completes it.
 
 One process imports everything, then forks a child for each try; the child kills itself just before the n-th file is
-renamed into place or removed, which are the moments between which nothing changes on disk.
+renamed or removed, which are the only moments at which the disk changes.
 """
 
 import json
@@ -57,18 +57,18 @@ def in_child(work, fatal=None):
 
 
 def update():
-    # How many photos the model looked at.
-    looked = 0
+    # The number of photos that were annotated.
+    annotated = 0
     predict_photos = build.predict_photos
 
-    def look(model, batch):
-        nonlocal looked
-        looked += len(batch)
+    def count_photos(model, batch):
+        nonlocal annotated
+        annotated += len(batch)
         return predict_photos(model, batch)
 
-    build.predict_photos = look
+    build.predict_photos = count_photos
     build_index(load_model(model), list_source(photos), folder, n_workers=1)
-    return looked
+    return annotated
 
 
 def stored():
@@ -109,8 +109,8 @@ def kill_at_every_moment():
         (now, _) = in_child(stored)
         assert now in (before, after), "a mixture"
         done = todo if now == after else staged(start)
-        (looked, _) = in_child(update)
-        assert looked == todo - done, "reported done, and lost"
+        (annotated, _) = in_child(update)
+        assert annotated == todo - done, "reported done, and lost"
         assert in_child(stored)[0] == after
         assert not (folder / "pending.json").exists()
         assert not list((folder / "parts").glob(".partial-*"))

@@ -1,4 +1,4 @@
-"""kill -9 at random moments of training: the rerun finishes, repeats no finished photo, gives the same bytes."""
+"""kill -9 at random moments of training: the rerun finishes, repeats no finished photo, and gives the same bytes."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Names of what is made of photos: none twice, and as short as that allows."""
+"""Names of the outputs of photos: distinct, and as short as possible."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_outputs_have_names_of_their_own(case: str) -> None:
+def test_outputs_have_distinct_names(case: str) -> None:
     images, expected = CASES[case]
     chosen = [ChosenPhoto(Path(path), Path(folder) if folder else None) for folder, _, path in map(split, images)]
     names = list(name_outputs(chosen).values())

@@ -1,4 +1,4 @@
-"""Nothing leaves the machine: no command but `serve` opens an Internet socket, nor do the libraries it uses."""
+"""Nothing is sent to other machines: no command but `serve` opens an Internet socket, nor do its libraries."""
 
 import http.client
 import os
@@ -27,7 +27,7 @@ def run_without_network(*command: object, home: Path) -> subprocess.CompletedPro
     return subprocess.run(wrapped, capture_output=True, text=True, env={**os.environ, "HOME": str(home)})
 
 
-def test_the_filter_kills_who_opens_a_socket(tmp_path: Path) -> None:
+def test_the_filter_kills_a_process_that_opens_a_socket(tmp_path: Path) -> None:
     internet = run_without_network(sys.executable, "-c", "import socket; socket.socket()", home=tmp_path)
     assert internet.returncode == -signal.SIGSYS
     local = run_without_network(sys.executable, "-c", "import socket; socket.socketpair()", home=tmp_path)
@@ -36,7 +36,7 @@ def test_the_filter_kills_who_opens_a_socket(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_command_opens_a_socket(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))  # so that photos are described here, by workers
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))  # empty: workers extract features
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
     home = tmp_path / "home"
     home.mkdir()
@@ -56,7 +56,7 @@ def test_no_command_opens_a_socket(trained: Trained, tmp_path: Path, monkeypatch
 
 
 @pytest.mark.slow
-def test_the_server_calls_nobody(trained: Trained, tmp_path: Path) -> None:
+def test_the_server_opens_no_connection(trained: Trained, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     photos = trained.photos / "test"

@@ -1,4 +1,4 @@
-"""Training and indexing on a Ray cluster: what this machine gives; a driver that is killed or stopped goes on."""
+"""Training and indexing on a Ray cluster: results equal those of this machine; a stopped driver is resumed."""
 
 import signal
 import subprocess
@@ -37,7 +37,7 @@ def train(trained: Trained, model: Path, address: str, *more: str) -> subprocess
 
 
 def wait_for_position(model: Path, process: subprocess.Popen[str], known: set[Path]) -> set[Path]:
-    """Until the training has kept a new position, in any of its fits."""
+    """Wait until the training has stored a new position in any of its fits."""
     while not (found := set(model.parent.glob(f"{model.name}.checkpoint/fits/*/0*")) - known):
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.005)
@@ -45,7 +45,7 @@ def wait_for_position(model: Path, process: subprocess.Popen[str], known: set[Pa
 
 
 @pytest.mark.slow
-def test_a_driver_killed_and_one_stopped_go_on_to_the_same_model(trained: Trained, address: str, tmp_path: Path):
+def test_a_killed_and_a_stopped_driver_are_resumed_to_the_same_model(trained: Trained, address: str, tmp_path: Path):
     whole = train(trained, tmp_path / "whole", address)
     assert whole.wait() == 0, whole.communicate()[1]
     broken = tmp_path / "broken"
@@ -69,7 +69,7 @@ def test_a_driver_killed_and_one_stopped_go_on_to_the_same_model(trained: Traine
 
 
 @pytest.mark.slow
-def test_an_index_is_that_of_this_machine(
+def test_an_index_equals_that_of_this_machine(
     trained: Trained, address: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     photos = tmp_path / "photos"
@@ -78,7 +78,7 @@ def test_an_index_is_that_of_this_machine(
         (photos / source.name).symlink_to(source)
     (photos / "bad.jpg").write_text("no photo")
     assert call("index", trained.model, photos, "-o", tmp_path / "local.index", "--workers", 1).exit_code == 0
-    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))  # so that actors describe the photos too
+    monkeypatch.setenv("TAGSIGHT_CACHE", str(tmp_path / "cache"))  # an empty cache, so that actors extract features
     result = call("index", trained.model, photos, "-o", tmp_path / "ray.index", "--engine", "ray")
     assert result.exit_code == 0, result.output
     assert "bad.jpg" in result.output
@@ -98,7 +98,7 @@ def test_an_index_is_that_of_this_machine(
         (("--engine", "ray", "--memory", "2GB"), "memory limits this machine"),
     ],
 )
-def test_what_does_not_fit_is_said_before_any_work(
+def test_options_that_exclude_each_other_are_refused_before_any_work(
     trained: Trained, tmp_path: Path, options: tuple[str, ...], said: str
 ):
     result = call("train", trained.photos / "train", "-o", tmp_path / "a.model", *options)

@@ -1,4 +1,4 @@
-"""One photo, one answer: whatever BLAS threads there are, and whichever photos are asked for beside it."""
+"""A prediction depends on the photo only, not on BLAS threads or on other photos."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from .conftest import Trained
 
 
 @pytest.mark.parametrize("n_threads", [2, 4])
-def test_answers_depend_on_the_photo_alone(trained: Trained, n_threads: int) -> None:
+def test_predictions_depend_on_the_photo_only(trained: Trained, n_threads: int) -> None:
     model = load_model(trained.model)
     paths = sorted((trained.photos / "train").glob("*.jpg"))[:6]
     photos = list(extract(paths, model.extractor_config, n_regions=model.n_regions, n_workers=1).load())

@@ -1,4 +1,4 @@
-"""A collection salted with bad files trains and annotates: every good photo used, every bad one listed."""
+"""A collection with bad files trains and annotates: good photos are used, bad ones are listed."""
 
 import csv
 import json
@@ -21,13 +21,13 @@ BAD_KINDS = (
 
 
 def png_header(width: int, height: int) -> bytes:
-    """A PNG that claims a size and has no pixels."""
+    """A PNG with a size and no pixels."""
     body = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + body + struct.pack(">I", zlib.crc32(body))
 
 
 def spoil(folder: Path, kind: str, name: str, good: bytes) -> str:
-    """Put a bad file of a kind into the folder; return what its row calls it."""
+    """Add a bad file of a kind to the folder; returns its name in the table."""
     path = folder / name
     if kind == "outside":
         return f"../{name}"
@@ -46,12 +46,12 @@ def spoil(folder: Path, kind: str, name: str, good: bytes) -> str:
     elif kind == "folder":
         path.mkdir()
     elif kind == "unreadable":
-        os.mkfifo(path)  # root reads everything; a pipe nobody can wait for
+        os.mkfifo(path)  # root can read everything; nothing writes to the pipe
     return name
 
 
 @pytest.mark.slow
-def test_a_salted_collection_trains_and_annotates(trained: Trained, tmp_path: Path) -> None:
+def test_a_collection_with_bad_files_trains_and_annotates(trained: Trained, tmp_path: Path) -> None:
     folder = tmp_path / "salted"
     folder.mkdir()
     source = trained.photos / "train"

@@ -1,4 +1,4 @@
-"""What `tagsight train` says of checkpoints and locks; a checkpoint of another training is refused."""
+"""Messages of `tagsight train` on checkpoints and locks; a checkpoint of another training is refused."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 from tagsight.engine.checkpoint import checkpoint_folder, has_checkpoint, open_checkpoint, remove_checkpoint
 from tagsight.errors import InputError, StoppedError
 from tagsight.runtime.interrupts import Stop
-from tagsight.storage.files import place_partial
+from tagsight.storage.files import name_partial
 from tagsight.storage.locks import hold_lock
 from tagsight.training import pipeline as training
 
@@ -17,7 +17,7 @@ from .conftest import Trained, call
 
 
 def train(trained: Trained, model: Path, *more: object) -> str:
-    """What a run says before it ends with an error."""
+    """The message of a run that ends with an error."""
     result = call("train", trained.photos / "train", "-o", model, "--free", 3, "--regions", 30, "--workers", 1, *more)
     return f"{result.stderr}{result.exception}"
 
@@ -96,7 +96,7 @@ def test_a_foreign_header_is_refused(trained: Trained, stopped: Path, change: Ca
     assert said in train(trained, stopped, "--resume")
 
 
-def test_it_says_what_it_does_with_what_lies_there(trained: Trained, stopped: Path) -> None:
+def test_the_use_of_an_existing_checkpoint_is_reported(trained: Trained, stopped: Path) -> None:
     said = train(trained, stopped)
     assert "starts from the beginning and replaces the checkpoint" in said
     assert "--resume continues that training" in said
@@ -104,7 +104,7 @@ def test_it_says_what_it_does_with_what_lies_there(trained: Trained, stopped: Pa
     assert "training starts from the beginning" in train(trained, stopped, "--resume")
 
 
-def test_two_trainings_do_not_write_one_model(trained: Trained, stopped: Path) -> None:
+def test_two_trainings_cannot_write_the_same_model(trained: Trained, stopped: Path) -> None:
     lock = stopped.with_name("a.model.lock")
     assert not lock.exists()
     before = (checkpoint_folder(stopped) / "header.json").stat().st_mtime_ns
@@ -118,7 +118,7 @@ def test_two_trainings_do_not_write_one_model(trained: Trained, stopped: Path) -
     assert not lock.exists()
 
 
-def test_a_lock_removed_by_its_holder_locks_nobody_in(tmp_path: Path) -> None:
+def test_a_lock_file_removed_by_its_holder_can_be_locked_again(tmp_path: Path) -> None:
     with hold_lock(tmp_path / "l", wait=False, remove=True):
         (tmp_path / "l").unlink()
         with hold_lock(tmp_path / "l", wait=False, remove=True), pytest.raises(InputError, match="busy"):
@@ -126,11 +126,11 @@ def test_a_lock_removed_by_its_holder_locks_nobody_in(tmp_path: Path) -> None:
     assert not (tmp_path / "l").exists()
 
 
-def test_what_is_not_a_checkpoints_stays(tmp_path: Path) -> None:
+def test_files_that_are_not_of_the_checkpoint_stay(tmp_path: Path) -> None:
     folder = tmp_path / "m.checkpoint"
     open_checkpoint(folder, {"a": 1}, resume=False, stop=Stop())
     (folder / "own.txt").write_text("mine")
-    left = place_partial(folder / "fits")  # by a training that was killed
+    left = name_partial(folder / "fits")  # by a training that was killed
     left.mkdir(parents=True)
     open_checkpoint(folder, {"a": 1}, resume=True, stop=Stop())
     assert not left.exists()

@@ -1,7 +1,7 @@
-"""Training stopped by SIGTERM, Ctrl-C or kill -9 at random moments goes on to the same bytes.
+"""Training stopped by SIGTERM, Ctrl-C or kill -9 at random moments is resumed to the same bytes.
 
 One process imports everything, runs nothing, and forks a child for each try. A child sends itself the signal just
-before the n-th file is renamed, linked or removed, which are the moments between which nothing changes on disk.
+before the n-th file is renamed, linked or removed, which are the only moments at which the disk changes.
 (`benchmarks/stops.py` stops commands at any moment.)
 """
 
@@ -42,13 +42,13 @@ def call(model, *more):
 
 
 def train(model, *more, at=None, number=signal.SIGKILL):
-    # Exit code, what was said, and how many times the disk changed.
+    # Exit code, standard error, and the number of changes of the disk.
     said = folder / "said"
     pid = os.fork()
     if pid == 0:
         with said.open("w") as file:
             os.dup2(file.fileno(), 2)
-        faulthandler.enable()  # a crash says where
+        faulthandler.enable()  # a crash prints its traceback
         count = 0
 
         def note(function):
@@ -120,7 +120,7 @@ print(json.dumps([changes, ends]))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["killed", "stopped"])
-def test_training_goes_on_to_the_same_bytes(way: str, trained: Trained, tmp_path: Path) -> None:
+def test_training_is_resumed_to_the_same_bytes(way: str, trained: Trained, tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(trained.photos / "train"), str(tmp_path), way]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(command, capture_output=True, text=True, env=environment)

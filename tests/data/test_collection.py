@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from made_folder import Make
 
-from tagsight.data.collection import Collection, Row, Table, collect, find_listed, place_photo
+from tagsight.data.collection import Collection, Row, Table, collect, find_listed, resolve_photo
 from tagsight.data.synonyms import Synonyms
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
@@ -35,7 +35,7 @@ def test_tags_are_normalised_merged_and_ordered(make_folder: Make) -> None:
     assert collection.problems == ()
 
 
-def test_the_dataset_s_order_is_kept_and_what_it_lacks_follows(make_folder: Make) -> None:
+def test_declared_words_keep_their_order_and_others_follow(make_folder: Make) -> None:
     root = make_folder(("a.jpg",))
     collection = collect_rows(root, row("a.jpg", "car;Horse;ant"), declared=Vocabulary(("Horse", "dog"), ()))
     assert collection.vocabulary.objects == ("horse", "dog", "ant", "car")
@@ -93,7 +93,7 @@ def test_a_tag_that_is_not_text_is_reported(make_folder: Make) -> None:
     assert "not valid Unicode text" in reasons(collection)[0]
 
 
-def test_a_root_reached_by_a_link_is_fine(make_folder: Make) -> None:
+def test_a_root_may_be_a_link(make_folder: Make) -> None:
     root = make_folder(("real/a.jpg",))
     (root / "alias").symlink_to(root / "real")
     collection = collect_rows(root / "alias", row("a.jpg", "car"))
@@ -128,7 +128,7 @@ def test_no_usable_photo_is_an_error_that_shows_the_first(make_folder: Make) -> 
         collect_rows(root)
 
 
-def test_links_are_photos_of_their_own_wherever_they_lead(make_folder: Make) -> None:
+def test_links_are_photos_wherever_they_lead(make_folder: Make) -> None:
     root = make_folder(("in/a.jpg", "out.jpg", "elsewhere/c.jpg"))
     (root / "in/b.jpg").symlink_to("a.jpg")
     (root / "in/o.jpg").symlink_to(root / "out.jpg")
@@ -143,12 +143,12 @@ def test_links_are_photos_of_their_own_wherever_they_lead(make_folder: Make) -> 
 def test_dots_in_a_name_are_resolved_before_links(make_folder: Make) -> None:
     root = make_folder(("in/a.jpg", "elsewhere/b.jpg", "a.jpg"))
     (root / "in/sub").symlink_to(root / "elsewhere")
-    assert place_photo(root / "in", "sub/../a.jpg") == root / "in/a.jpg"
+    assert resolve_photo(root / "in", "sub/../a.jpg") == root / "in/a.jpg"
 
 
 @pytest.mark.parametrize("tag", ["background", "Free-1", "free-20"])
 @pytest.mark.parametrize("kind", ["objects", "attributes"])
-def test_names_that_tagsight_gives_itself_are_no_tags(make_folder: Make, tag: str, kind: str) -> None:
+def test_reserved_names_are_refused_as_tags(make_folder: Make, tag: str, kind: str) -> None:
     root = make_folder(("a.jpg",))
     rows = (row("a.jpg", **{"objects": "car", kind: tag}),)
     with pytest.raises(InputError, match=rf"tag '{tag.lower()}' cannot be used.*--synonyms.*'{tag.lower()},"):
@@ -159,6 +159,6 @@ def test_names_that_tagsight_gives_itself_are_no_tags(make_folder: Make, tag: st
     assert find_listed(Table(root, root, rows)) == ((root / "a.jpg",), ())
 
 
-def test_words_near_the_reserved_ones_are_tags(make_folder: Make) -> None:
+def test_words_that_resemble_reserved_ones_are_tags(make_folder: Make) -> None:
     collection = collect_rows(make_folder(("a.jpg",)), row("a.jpg", "free", "free-range;in the background"))
     assert collection.vocabulary.names == ("free", "free-range", "in the background")

@@ -1,4 +1,4 @@
-"""HEIC with and without the optional package, and files of other kinds: nothing is dropped without a word."""
+"""HEIC with and without the optional package, and other image files: every file is read or reported."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def report(folder: Path, plugin: str) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three files that begin like HEIC: one sound, one too large, one that decodes to more than it says."""
+    """Three files that begin like HEIC: valid, too large, and decoded to another size than its header states."""
     place = tmp_path / "photos"
     place.mkdir()
     for name, size in {"good.HEIC": (40, 30), "large.heif": (20_000, 9_000), "grows.hif": (40, 30)}.items():
@@ -90,7 +90,7 @@ def test_heic_is_read_with_the_package_under_the_same_limits(folder: Path) -> No
     assert found["problems"] == {}
     assert found["read"]["good.HEIC"] == [40, 30]
     assert "more than" in found["read"]["large.heif"]
-    assert found["read"]["grows.hif"] == "its header says 40 x 30 pixels, its content 80 x 30"
+    assert found["read"]["grows.hif"] == "its header states 40 x 30 pixels, its content has 80 x 30"
 
 
 def test_other_image_files_are_reported_in_one_line(tmp_path: Path) -> None:
@@ -101,7 +101,9 @@ def test_other_image_files_are_reported_in_one_line(tmp_path: Path) -> None:
     assert [path.name for path in listing.photos] == ["a.jpg", "b.avif"]
     (problem,) = listing.problems
     assert problem.path == tmp_path
-    assert problem.reason.startswith("3 image files are of a kind that is not read ('c.CR2', 'sub/d.nef', 'sub/e.svg')")
+    assert problem.reason.startswith(
+        "3 image files are of a format that is not read ('c.CR2', 'sub/d.nef', 'sub/e.svg')"
+    )
 
 
 def test_of_many_other_image_files_ten_are_named(tmp_path: Path) -> None:

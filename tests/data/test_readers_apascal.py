@@ -82,9 +82,9 @@ def test_bad_lines_are_reported(make_folder: Make, line: str, message: str) -> N
         apascal.read_instances(root, split="train")
 
 
-def test_the_split_must_be_said(make_folder: Make) -> None:
+def test_the_split_must_be_given(make_folder: Make) -> None:
     root = make_apascal(make_folder, BOXES)
-    with pytest.raises(InputError, match="say which split to open; choose one of train, test, segmentation-train"):
+    with pytest.raises(InputError, match="no split was chosen; choose one of train, test, segmentation-train"):
         open_collection(root)
     with pytest.raises(InputError, match="no split 'val'"):
         open_collection(root, split="val")

@@ -96,7 +96,7 @@ def test_unusable_tables_are_refused(make_folder: Make, content: str | bytes, me
         open_collection(make_folder(("a.jpg",), tags_DOT_csv=content))
 
 
-def test_an_unknown_layout_says_what_was_looked_for(make_folder: Make) -> None:
+def test_an_unknown_layout_lists_the_known_formats(make_folder: Make) -> None:
     root = make_folder(("a.jpg",))
     with pytest.raises(InputError) as caught:
         open_collection(root)

@@ -122,7 +122,7 @@ def test_linked_photos_and_sidecars_are_read(folder: Path) -> None:
 
 def test_only_formats_of_photos_are_opened(folder: Path) -> None:
     Image.new("RGB", (4, 4)).save(folder / "a.jpg", format="PPM")
-    with pytest.raises(InputError, match="not a file of a known kind"):
+    with pytest.raises(InputError, match="not a file of a known format"):
         read_embedded(folder / "a.jpg")
 
 

@@ -42,11 +42,11 @@ def test_bad_entries_are_reported(make_folder: Make) -> None:
 
 @pytest.mark.parametrize(("entries", "classes"), [({}, ["void", "sky"]), ([A], ["sky"]), ([A], {"void": 0})])
 def test_unusable_files_are_refused(make_folder: Make, entries: object, classes: object) -> None:
-    with pytest.raises(InputError, match="must hold a list"):
+    with pytest.raises(InputError, match="must be a list"):
         open_collection(make_labelme(make_folder, entries, classes), split="train")
 
 
-def test_the_split_must_be_said(make_folder: Make) -> None:
+def test_the_split_must_be_given(make_folder: Make) -> None:
     with pytest.raises(InputError, match="choose one of train, test"):
         open_collection(make_labelme(make_folder, [A, B]))
 

@@ -53,7 +53,7 @@ def test_a_link_beside_its_listed_target_is_not_listed(make_folder: Make) -> Non
     assert summarise(open_collection(root)).unlisted == (root / "b.jpg",)
 
 
-def test_what_the_reader_has_reported_is_not_reported_again(make_folder: Make) -> None:
+def test_problems_of_the_reader_are_not_reported_twice(make_folder: Make) -> None:
     root = make_folder(("photos/a.jpg", "photos/b.cr2"), words_DOT_csv="word,kind\nhorse,object\n")
     summary = summarise(open_collection(root / "photos", format="keywords", words=root / "words.csv"))
     assert [problem.path.name for problem in summary.problems] == ["photos", "a.jpg"]

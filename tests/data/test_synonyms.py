@@ -18,7 +18,7 @@ def test_chains_are_followed_to_their_end(tmp_path: Path) -> None:
     assert load_synonyms(path).attributes == load_synonyms(path).objects
 
 
-def test_json_says_the_same_as_csv(tmp_path: Path) -> None:
+def test_json_and_csv_give_the_same_synonyms(tmp_path: Path) -> None:
     as_object = write(tmp_path, "a.json", '{"Pony": "horse"}')
     as_list = write(tmp_path, "b.json", '[{"from": "pony", "to": "Horse"}]')
     as_csv = write(tmp_path, "c.csv", "to,from\nhorse,pony\n")
@@ -32,7 +32,7 @@ def test_kind_limits_a_line_to_nouns_or_adjectives(tmp_path: Path) -> None:
     assert synonyms.attributes == {"gray": "grey", "a": "b"}
 
 
-def test_a_word_mapped_to_itself_is_no_circle(tmp_path: Path) -> None:
+def test_a_word_mapped_to_itself_is_allowed(tmp_path: Path) -> None:
     assert load_synonyms(write(tmp_path, "s.csv", "from,to\nHorse,horse\n")).objects == {"horse": "horse"}
 
 

@@ -30,7 +30,7 @@ def test_a_cell_may_hold_a_newline(tmp_path: Path) -> None:
     )
 
 
-def test_bad_lines_are_handed_back_and_the_others_read(tmp_path: Path) -> None:
+def test_bad_lines_are_returned_as_faults_and_the_others_read(tmp_path: Path) -> None:
     table = read_csv(write(tmp_path, b'a,b\n1\n1,2,3\n"x"y,2\n5,6\n'))
     assert [fault.where for fault in table.faults] == ["line 2", "line 3", "line 4"]
     assert table.faults[0] == Fault("line 2", "1 cells where the header has 2")

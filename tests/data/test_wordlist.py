@@ -6,7 +6,7 @@ from tagsight.data.wordlist import load_wordlist, sort_words
 from tagsight.errors import InputError
 
 
-def test_csv_and_json_say_the_same(tmp_path: Path) -> None:
+def test_json_and_csv_give_the_same_word_list(tmp_path: Path) -> None:
     (tmp_path / "w.csv").write_text("kind,word\nnoun,Horse\nattribute,furry\nobject,horse\n")
     (tmp_path / "w.json").write_text('{"objects": ["horse"], "attributes": ["Furry", " "]}')
     assert load_wordlist(tmp_path / "w.csv") == load_wordlist(tmp_path / "w.json")
@@ -24,7 +24,7 @@ def test_words_are_sorted_once_each(tmp_path: Path) -> None:
         ("w.csv", "word,kind\norange,noun\norange,adjective\n", "'orange' as an object and as an attribute"),
         ("w.csv", "word,kind\n", "holds no word"),
         ("w.csv", "word,kind\nhorse,thing\n", "line 2: kind 'thing'"),
-        ("w.csv", "word\nhorse\n", "a word list has word,kind"),
+        ("w.csv", "word\nhorse\n", "a word list has the columns word,kind"),
         ("w.csv", "word,kind\nhorse\n", "1 cells where the header has 2"),
         ("w.json", '{"nouns": ["horse"]}', '"objects": '),
         ("w.json", '{"objects": "horse"}', "'objects' must be a list of words"),

@@ -7,8 +7,8 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, jaccard_sco
 from tagsight.demo.mask_measures import (
     VOID,
     class_accuracy,
+    compute_iou,
     count_confusion,
-    intersection_over_union,
     mean_iou,
     mean_object_iou,
     pixel_accuracy,
@@ -20,13 +20,13 @@ def test_confusion_and_iou_by_hand() -> None:
     found = np.array([[0, 1, 1], [1, 0, 1]])
     confusion = count_confusion(truth, found, 3)
     assert confusion.tolist() == [[1, 1, 0], [1, 2, 0], [0, 0, 0]]
-    assert intersection_over_union(confusion) == pytest.approx([1 / 3, 2 / 4, np.nan], nan_ok=True)
+    assert compute_iou(confusion) == pytest.approx([1 / 3, 2 / 4, np.nan], nan_ok=True)
 
 
 def test_iou_matches_scikit_learn() -> None:
     rng = np.random.default_rng(0)
     truth, found = rng.integers(0, 5, (2, 40, 30))
-    iou = intersection_over_union(count_confusion(truth, found, 5))
+    iou = compute_iou(count_confusion(truth, found, 5))
     assert iou == pytest.approx(jaccard_score(truth.ravel(), found.ravel(), average=None))
 
 

@@ -50,7 +50,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(folder: Path
     assert (tmp_path / "other/train/0000.jpg").read_bytes() != (folder / "train/0000.jpg").read_bytes()
 
 
-def test_a_photo_does_not_depend_on_how_many_there_are(folder: Path, tmp_path: Path) -> None:
+def test_a_photo_does_not_depend_on_the_number_of_photos(folder: Path, tmp_path: Path) -> None:
     render_collection(tmp_path / "few", n_photos=3, seed=3)
     assert (tmp_path / "few/train/0001.jpg").read_bytes() == (folder / "train/0001.jpg").read_bytes()
     assert (tmp_path / "few/test/0002.jpg").read_bytes() == (folder / "train/0002.jpg").read_bytes()

@@ -1,4 +1,4 @@
-"""The page on the default quotes figures of the results page, and files that exist."""
+"""The page on the default has figures of the results page, and names existing files."""
 
 import re
 from pathlib import Path

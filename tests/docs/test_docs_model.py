@@ -1,4 +1,4 @@
-"""The page on the model names things that exist, with the shapes it gives them."""
+"""The page on the model names existing code, with the stated shapes."""
 
 import inspect
 import re
@@ -153,7 +153,7 @@ def test_choices_are_all_named():
     assert [name for name in (*STICKS, *STICK_ORDERS, *STICK_SPANS) if f"`{name}`" not in text] == []
 
 
-def test_table_of_starts_has_its_place():
+def test_the_table_of_starts_has_markers():
     assert 0 < PAGE.index("<!-- starts-table -->") < PAGE.index("<!-- /starts-table -->")
 
 

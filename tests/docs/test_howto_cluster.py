@@ -1,4 +1,4 @@
-"""Every command of the page on clusters runs, on a cluster of this machine; where Ray is missing, they say so."""
+"""Every command of the page on clusters runs on a cluster of this machine; without Ray it fails with one sentence."""
 
 import subprocess
 import sys

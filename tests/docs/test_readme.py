@@ -61,7 +61,7 @@ def test_the_python_example_runs(repository: Path, place: Path) -> None:
 
 
 def _serves(line: str, place: Path, environment: dict[str, str]) -> None:
-    """The line's server answers, at a free port so that tests do not meet."""
+    """Whether the server of the line answers, on a free port so that tests do not collide."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = ["sh", "-c", f"exec {line.partition('#')[0]} --port {port}"]

@@ -1,4 +1,4 @@
-"""Every shell line of the tutorial runs, in order, and leaves what the page says."""
+"""Every shell line of the tutorial runs, in order, and writes the files that the page names."""
 
 import subprocess
 from pathlib import Path

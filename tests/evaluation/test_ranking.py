@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from tagsight.demo.mask_measures import mean_defined
+from tagsight.demo.mask_measures import average_defined
 from tagsight.types import Array
 from tagsight_bench.evaluation.ranking import (
     area_under_roc,
@@ -58,8 +58,8 @@ def test_means_skip_nan() -> None:
     score = np.array([[0.1, 0.3], [0.2, 0.1]])
     values = measure_columns(average_precision, score, truth)
     assert values == pytest.approx([0.5, np.nan], nan_ok=True)
-    assert mean_defined(values) == 0.5
-    assert np.isnan(mean_defined(np.array([np.nan])))
+    assert average_defined(values) == 0.5
+    assert np.isnan(average_defined(np.array([np.nan])))
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Records of photos made by hand or at random, and rasterisers that share nothing with the code under test."""
+"""Records of photos, hand-made or random, and rasterisers that share no code with the exporters."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ owners = hnp.arrays(np.int64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=
 def make_photo(
     owner: Array, name: str = "a.jpg", *, path: Path | None = None, vocabulary: Vocabulary = VOCABULARY
 ) -> ExportedPhoto:
-    """A photo with an instance for each number of a map; categories take turns, each has every attribute."""
+    """A photo with an instance for each number of a map; categories alternate, and each has every attribute."""
     numbers = np.unique(owner[owner > 0])
     dense = np.searchsorted(numbers, owner) + 1
     instances: list[Instance] = []
@@ -46,14 +46,14 @@ def make_photo(
 
 
 def make_files(format: WriteFiles, *photos: ExportedPhoto, target: Target = TARGET) -> dict[str, bytes]:
-    """The files of an export without problems."""
+    """The files of an export that has no problems."""
     made = list(format(iter(photos), target))
     assert not any(isinstance(one, Problem) for one in made), made
     return {one.name: one.content for one in made if isinstance(one, OutputFile)}
 
 
 def fill_polygon(polygon: Array, shape: tuple[int, ...]) -> Array:
-    """Winding number of a polygon (n, 2) around each pixel's centre, by the sides that cross the ray to its right."""
+    """Winding number of a polygon (n, 2) around each pixel's centre, from the sides that cross the ray to its right."""
     winding = np.zeros(shape, int)
     centre_y, centre_x = np.indices(shape) + 0.5
     for (xa, ya), (xb, yb) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
@@ -65,7 +65,7 @@ def fill_polygon(polygon: Array, shape: tuple[int, ...]) -> Array:
 
 
 def fill_polygons(polygons: list[Array], shape: tuple[int, ...]) -> Array:
-    """The union, each filled by winding; the even-odd rule must agree."""
+    """The union of the polygons filled by winding; filling by the even-odd rule must agree."""
     union = np.zeros(shape, bool)
     for polygon in polygons:
         winding = fill_polygon(polygon, shape)

@@ -62,7 +62,7 @@ def test_awkward_masks(name: str) -> None:
     assert all(len(polygon) >= 8 for polygon in annotation["segmentation"])
 
 
-def test_an_annotation_says_what_was_found() -> None:
+def test_an_annotation_has_the_fields_of_its_instance() -> None:
     photo = make_photo(np.array([[0, 1, 2, 2]]), "deep/a.jpg")
     content = json.loads(make_files(coco.write, photo)["instances_masks.json"])
     assert content["categories"] == [

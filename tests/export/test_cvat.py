@@ -1,4 +1,4 @@
-"""Datumaro JSON, its run lengths read by pycocotools, and all of it by Datumaro where installed."""
+"""Datumaro JSON: run lengths decoded by pycocotools, and the whole file by Datumaro if it is installed."""
 
 import json
 from importlib import import_module

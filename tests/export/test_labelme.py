@@ -1,4 +1,4 @@
-"""LabelMe files, filled by our own rasteriser, and opened by LabelMe where installed."""
+"""LabelMe files, filled by a rasteriser of the tests, and opened by LabelMe if it is installed."""
 
 import json
 from importlib import import_module
@@ -46,7 +46,7 @@ def test_the_photo_is_found_from_the_file(tmp_path: Path) -> None:
     assert content["imagePath"] == "../../photos/deep/a.jpg"
 
 
-def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:
+def test_an_existing_file_is_kept(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("corrected by hand")
     photos = [make_photo(RING), make_photo(RING, "b.jpg")]
     for _ in range(2):
@@ -62,7 +62,7 @@ def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mask", AWKWARD.values(), ids=AWKWARD.keys())
 def test_labelme_itself_opens_it(mask: Array, tmp_path: Path) -> None:
     label_file = import_module("labelme._label_file")
-    rotated = Image.new("RGB", mask.shape)  # lies on its side, and says so
+    rotated = Image.new("RGB", mask.shape)  # on its side, with the EXIF orientation
     exif = Image.Exif()
     exif[0x0112] = 6
     rotated.save(tmp_path / "a.png", exif=exif)

@@ -1,4 +1,4 @@
-"""Label Studio, read by a decoder written from rle-pack's description, and by its own library where installed."""
+"""Label Studio: masks decoded by a decoder written from the description of rle-pack, and by its own library."""
 
 import json
 from importlib import import_module
@@ -84,7 +84,7 @@ def test_a_task_has_predictions_that_fit_the_interface() -> None:
 
 
 @pytest.mark.interop
-def test_the_interface_is_one_that_label_studio_accepts() -> None:
+def test_label_studio_accepts_the_interface() -> None:
     interface = import_module("label_studio_sdk.label_interface").LabelInterface
     files = make_files(labelstudio.write, make_photo(RING))
     opened = interface(files["config.xml"].decode())
@@ -98,6 +98,6 @@ def test_without_attributes_there_are_no_choices() -> None:
     assert [control.tag for control in config] == ["Image", "BrushLabels"]
 
 
-def test_a_photo_without_objects_is_a_task_still(tmp_path: Path) -> None:
+def test_a_photo_without_objects_is_a_task(tmp_path: Path) -> None:
     (task,) = json.loads(make_files(labelstudio.write, make_photo(RING * 0))["tasks.json"])
     assert task["predictions"] == [{"model_version": "tagsight", "score": 0.0, "result": []}]

@@ -1,4 +1,4 @@
-"""Outlines are exact: filled, they give the mask, by either rule, and pieces are those of a labelling."""
+"""Outlines are exact: filled by either rule they give the mask, and pieces are its connected components."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_sides_are_straight_and_signed_areas_add_up(mask: Array) -> None:
 
 
 def measure_area(polygon: Array) -> float:
-    """Positive if clockwise as seen, y downwards."""
+    """Signed area: positive if clockwise on the screen, y downwards."""
     (x, y), (after_x, after_y) = polygon.T, np.roll(polygon, -1, axis=0).T
     return float((x * after_y - after_x * y).sum() / 2)
 

@@ -59,7 +59,7 @@ def test_attributes_are_those_of_the_clearest_region_above_the_threshold(model: 
     assert [len(one.attributes) for one in record(model, attribute_threshold=0.85).instances] == [0, 1, 0]
 
 
-def test_or_all_of_one_name_is_an_instance(model: TrainedModel) -> None:
+def test_without_connected_all_pieces_of_an_object_are_one_instance(model: TrainedModel) -> None:
     photo = record(model, connected=False)
     assert [(one.name, one.score, one.box) for one in photo.instances] == [
         ("horse", 0.9, (0, 0, 12, 6)),
@@ -69,13 +69,13 @@ def test_or_all_of_one_name_is_an_instance(model: TrainedModel) -> None:
 
 @pytest.mark.parametrize("threshold", [0.0, 0.65, 0.95])
 @pytest.mark.parametrize("connected", [True, False])
-def test_instances_are_what_segment_outlines(model: TrainedModel, threshold: float, connected: bool) -> None:
+def test_instances_cover_the_labels_of_segment(model: TrainedModel, threshold: float, connected: bool) -> None:
     photo = record(model, threshold=threshold, connected=connected)
     classes = np.array([0, *(one.category + 1 for one in photo.instances)])[photo.owner]
     assert_array_equal(classes, segment_objects(PHOTO, POSTERIOR, threshold=threshold))
 
 
-def test_names_are_unlike_whatever_is_exported(tmp_path: Path) -> None:
+def test_names_of_exported_photos_are_distinct(tmp_path: Path) -> None:
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
     photos = [tmp_path / "x/a.jpg", tmp_path / "y/a.jpg"]

@@ -1,4 +1,4 @@
-"""Whatever photos and tags are called, every format is well-formed and says it back."""
+"""Every format is well-formed and reads back for any names of photos and tags."""
 
 import json
 from pathlib import Path
@@ -33,13 +33,13 @@ files = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0
 @pytest.mark.parametrize("format", FORMATS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(words.filter(lambda word: word != "score"), words.filter(lambda word: word != "score"), files)
-def test_any_word_and_name(format: str, noun: str, adjective: str, file: str) -> None:
+def test_any_words_and_names_are_read_back(format: str, noun: str, adjective: str, file: str) -> None:
     check(format, Vocabulary((noun,), (adjective,)), f"{file}.jpg")
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("text", NASTY)
-def test_nasty_words_and_names(format: str, text: str) -> None:
+def test_hostile_words_and_names_are_read_back(format: str, text: str) -> None:
     check(format, Vocabulary((text, "other"), (f"{text}!",)), f"{text}/{text}.jpg")
 
 
@@ -72,25 +72,25 @@ def check(format: str, vocabulary: Vocabulary, name: str) -> None:
         assert len(made["data.yaml"].decode("ascii").split("\n")) == len(vocabulary.objects) + 4
 
 
-def test_a_name_that_is_no_text_is_refused() -> None:
-    with pytest.raises(InputError, match="not valid text"):
+def test_a_name_that_is_not_valid_unicode_is_refused() -> None:
+    with pytest.raises(InputError, match="not valid Unicode text"):
         name_photo(Path("/p/\udcff.jpg"), Path("/p"))
 
 
-def test_a_wrong_format_lists_the_right_ones() -> None:
+def test_an_unknown_format_lists_the_known_ones() -> None:
     with pytest.raises(InputError, match="no format 'cocoa'; choose one of coco, voc, labelstudio, cvat"):
         choose_format("cocoa")
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     target = Target(Vocabulary(("horse",), ()), tmp_path / "file")
     with pytest.raises(InputError, match=r"file.* is a file: give the name of a folder"):
         list(write_export([make_photo(RING, "a.jpg", vocabulary=target.vocabulary)], FORMATS["coco"], target))
 
 
-def test_photos_are_taken_one_at_a_time(tmp_path: Path) -> None:
-    """When a photo is asked for, the files of all before it are there."""
+def test_photos_are_exported_one_at_a_time(tmp_path: Path) -> None:
+    """When a photo is requested, the files of all earlier photos exist."""
     target = Target(Vocabulary(("horse",), ()), tmp_path)
 
     def photos():

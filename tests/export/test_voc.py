@@ -36,7 +36,7 @@ def test_names_follow_the_pixel_values() -> None:
     assert make_files(voc.write, make_photo(RING))["class_names.txt"] == b"background\nhorse\ncar\n"
 
 
-def test_a_second_photo_of_the_same_place_is_left_out() -> None:
+def test_a_second_photo_with_the_same_file_name_is_left_out() -> None:
     made = list(voc.write([make_photo(RING, "a.jpg"), make_photo(RING * 0, "a.png")], TARGET))
     assert [type(one) for one in made] == [OutputFile, Problem, OutputFile]
     assert isinstance(made[1], Problem)

@@ -1,4 +1,4 @@
-"""Sidecars: well-formed, merged without loss, read by an XML parser and by exiv2 where installed."""
+"""Sidecars: well-formed, merged without loss, read by an XML parser and by exiv2 if it is installed."""
 
 import re
 from importlib import import_module
@@ -51,7 +51,7 @@ def list_items(packet: bytes, name: str) -> list[str | None]:
 
 
 def take_out(packet: bytes) -> bytes:
-    """The packet without what was put in, which is known by its own namespaces."""
+    """The packet without the inserted elements, which declare their own namespaces."""
     without = re.sub(rb"<rdf:Description xmlns:rdf=[^>]*>.*?</rdf:Description>", b"", packet, flags=re.DOTALL)
     return re.sub(rb"<rdf:li xmlns:rdf=[^>]*>.*?</rdf:li>", b"", without, flags=re.DOTALL)
 
@@ -113,14 +113,14 @@ def test_a_refused_sidecar_is_a_problem_and_the_next_photo_comes(tmp_path: Path)
     photos = [make_photo(RING, name) for name in ("a.jpg", "b.jpg", "c.jpg")]
     first, second, third = xmp.write(photos, Target(VOCABULARY, tmp_path))
     assert isinstance(first, Problem)
-    assert "a.jpg.xmp' is left as it is: XMP is not valid XML" in first.reason
+    assert "a.jpg.xmp' is not changed: XMP is not valid XML" in first.reason
     assert isinstance(second, OutputFile)
     assert take_out(second.content) == LIGHTROOM
     assert isinstance(third, Problem)
     assert "a link" in third.reason
 
 
-def test_a_bar_in_a_word_is_no_level() -> None:
+def test_a_bar_in_a_word_does_not_make_a_level() -> None:
     odd = Vocabulary(("a|b",), ("c|d",))
     photo = make_photo(RING, vocabulary=odd)
     (packet,) = make_files(xmp.write, photo, target=Target(odd, TARGET.folder)).values()

@@ -1,4 +1,4 @@
-"""YOLO lines, read as Ultralytics' page describes them."""
+"""YOLO lines, read as the documentation of Ultralytics describes them."""
 
 from importlib import import_module
 
@@ -40,7 +40,7 @@ def test_lines_fill_the_classes(owner: Array) -> None:
         assert_array_equal(fill_polygons([polygon.round() for polygon in polygons], owner.shape), expected)
 
 
-def test_a_line_a_piece_and_none_for_nothing() -> None:
+def test_one_line_per_piece_and_none_without_objects() -> None:
     files = make_files(yolo.write, make_photo(DETACHED, "x/a.jpg"), make_photo(RING * 0, "y/a.jpg"))
     assert len(files["labels/x/a.txt"].splitlines()) == 4
     assert files["labels/y/a.txt"] == b""

@@ -43,11 +43,11 @@ def test_one_map_can_be_computed_alone(backbone, photo):
 
 
 @pytest.mark.parametrize(
-    ("photo_size", "seen"),
+    ("photo_size", "input_size"),
     [((375, 500), (480, 640)), ((500, 375), (640, 480)), ((10, 10), (640, 640)), ((1, 3000), (32, 640))],
 )
-def test_longest_side_becomes_the_size_and_both_are_multiples_of_32(cache, photo_size, seen):
-    assert open_builtin("lite2", folder=cache).fit_size(*photo_size) == seen
+def test_longest_side_becomes_the_size_and_both_are_multiples_of_32(cache, photo_size, input_size):
+    assert open_builtin("lite2", folder=cache).fit_size(*photo_size) == input_size
 
 
 @pytest.mark.parametrize("shape", [(1, 200), (200, 1), (1, 1), (400, 300)])

@@ -49,7 +49,7 @@ STAGES = {  # repeats, kernel, stride, expansion, output channels: the tables of
 
 
 def convolve_same(x, kernel, *, stride, depthwise):
-    """TensorFlow's SAME: ceil(n / stride) outputs, and the odd row or column of zeros at the end."""
+    """TensorFlow's SAME padding: ceil(n / stride) outputs, and the odd row or column of zeros at the end."""
     k = kernel.shape[2]
     padding = []
     for n in x.shape[1:]:

@@ -102,11 +102,11 @@ def test_unreadable_photos_are_reported_and_left_out(photos: list[Path], tmp_pat
     extraction = run([photos[0], bad, gone, photos[1]])
     assert extraction.photos == (photos[0], photos[1])
     assert [problem.path for problem in extraction.problems] == [bad, gone]
-    assert "kind" in extraction.problems[0].reason
+    assert "known format" in extraction.problems[0].reason
     assert "No such file" in extraction.problems[1].reason
 
 
-def test_workers_elsewhere_get_absolute_paths(photos: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_workers_get_absolute_paths(photos: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Path] = []
 
     def map_elsewhere(function: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any]:

@@ -27,13 +27,13 @@ from tagsight.features.extractor import (
 from tagsight.features.pooling import compute_cell_weights, compute_colour_histograms, pool_map
 from tagsight.features.transforms import Block
 
-# Fingerprints of the built-in networks with default settings. A change refuses every model that was trained before it.
+# Fingerprints of the built-in networks with default settings. If one changes, earlier models are refused.
 FINGERPRINTS = {
     "deep": "7f3a3cbe52b199ac7f8cec8abbef0e2619d200ebceaa77ec723a04916903f1b0",
     "deep-small": "4176f539b088e91cf0998cd7f1f291322d68f370edfdc372ced3069be547c2db",
 }
 LENGTHS = {"deep": 120 + 352 + 1280 + 512, "deep-small": 112 + 320 + 1280 + 512}
-# Hashes of the graphs of the present GRAPH_REVISION: raise that number when you change these.
+# Hashes of the graphs of the present GRAPH_REVISION: increase it if you change these.
 GRAPHS = {
     "deep": "65ea79ccf95fa2fe6f2712b562157236b6e38b6a9436719fa3c847e494b66422",
     "deep-small": "2d0c2c784eb490e1aa86dfdc9595a3192aee6882179220086cdf9a116b5dad00",
@@ -96,7 +96,7 @@ def test_another_builtin_network_is_refused(
         open_extractor(ExtractorConfig(features, None, fingerprint))
 
 
-def test_a_path_that_no_model_file_can_hold_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_valid_unicode_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not valid Unicode text; rename the file"):
         pin_extractor(ExtractorConfig(str(tmp_path / "\udcff.onnx")))
 

@@ -40,7 +40,7 @@ def test_every_key_sets_its_field(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "message"),
     [
         ("{", r"net\.json' is not valid JSON"),
         ([1], r"net\.json' is not a JSON object; write it as"),
@@ -63,14 +63,14 @@ def test_every_key_sets_its_field(tmp_path: Path) -> None:
         ({"drop_tokens": -1}, r"'drop_tokens' .* is -1; it must be a whole number from 0 to 1024"),
     ],
 )
-def test_a_file_that_does_not_fit_is_refused_by_name_and_key(tmp_path: Path, content: Any, complaint: str) -> None:
+def test_a_file_that_does_not_fit_is_refused_by_name_and_key(tmp_path: Path, content: Any, message: str) -> None:
     write_spec(tmp_path / "net.onnx", content)
-    with pytest.raises(InputError, match=complaint):
+    with pytest.raises(InputError, match=message):
         read_spec(tmp_path / "net.onnx")
 
 
 @pytest.mark.parametrize(
-    ("spec", "complaint"),
+    ("spec", "message"),
     [
         (NetworkSpec(size=224), r"net\.onnx takes images of 64 x 96 pixels only, .*net\.json' is 224; remove"),
         (NetworkSpec(size=(96, 64)), r"64 x 96 pixels only, .* is \(96, 64\)"),
@@ -79,26 +79,26 @@ def test_a_file_that_does_not_fit_is_refused_by_name_and_key(tmp_path: Path, con
         (NetworkSpec(input_layout="NHWC"), r"image of shape \[1, 3, 64, 96\]"),
     ],
 )
-def test_a_spec_that_the_graph_contradicts_is_refused(tmp_path: Path, spec: NetworkSpec, complaint: str) -> None:
+def test_a_spec_that_the_graph_contradicts_is_refused(tmp_path: Path, spec: NetworkSpec, message: str) -> None:
     path = save_pooler(tmp_path / "net.onnx", shape=(1, 3, 64, 96), output=("map", 1, (1, 3, 16, 24)))
     assert Backbone(path, NetworkSpec(size=(64, 96))).fingerprint == Backbone(path).fingerprint
-    with pytest.raises(InputError, match=complaint):
+    with pytest.raises(InputError, match=message):
         Backbone(path, spec)
 
 
 @pytest.mark.parametrize(
-    ("spec", "complaint"),
+    ("spec", "message"),
     [
         (NetworkSpec(size=16), "size 16 and multiple 32"),
         (NetworkSpec(multiple=40), r"multiple 40 .* is not in whole patches of 32 pixels; correct 'multiple'"),
         (NetworkSpec(size=(64, 80), patch_size=32, drop_tokens=1), r"size 64 x 80 .* is not in whole patches of 32"),
-        (NetworkSpec(drop_tokens=2), r"tokens with 50 tokens for 224 x 224 pixels, which fits no usual patch size"),
+        (NetworkSpec(drop_tokens=2), r"tokens with 50 tokens for 224 x 224 pixels, which fits no common patch size"),
         (
             NetworkSpec(patch_size=14),
             "with 50 tokens for 224 x 224 pixels, not in patches of 14; give 'patch_size' and",
         ),
     ],
 )
-def test_numbers_that_do_not_fit_each_other_are_refused(tmp_path: Path, spec: NetworkSpec, complaint: str) -> None:
-    with pytest.raises(InputError, match=complaint):
+def test_numbers_that_do_not_fit_each_other_are_refused(tmp_path: Path, spec: NetworkSpec, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Backbone(save_transformer(tmp_path / "net.onnx", patch_size=32), spec)

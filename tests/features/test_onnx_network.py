@@ -68,9 +68,9 @@ def test_every_axis_may_be_free(tmp_path: Path) -> None:
     assert Backbone(path, RAW._replace(size=32)).maps(draw_photo(32, 32))[0].values.shape == (2, 2, 3)
 
 
-def test_an_unusual_patch_size_comes_from_the_spec(tmp_path: Path) -> None:
+def test_an_uncommon_patch_size_is_read_from_the_spec(tmp_path: Path) -> None:
     path = save_transformer(tmp_path / "vit.onnx", patch_size=10, n_extra=3)
-    with pytest.raises(InputError, match=r"vit\.onnx gives tokens .* no usual patch size; give 'patch_size' and"):
+    with pytest.raises(InputError, match=r"vit\.onnx gives tokens .* no common patch size; give 'patch_size' and"):
         Backbone(path)
     photo = draw_photo(20, 30)
     for drop_tokens in (None, 3):
@@ -106,7 +106,7 @@ def test_outputs_are_chosen_by_the_spec(tmp_path: Path) -> None:
         Backbone(path, NetworkSpec(outputs=("pooled",)))
 
 
-def test_maps_win_over_tokens_unless_the_spec_says_otherwise(tmp_path: Path) -> None:
+def test_maps_are_preferred_to_tokens_unless_the_spec_names_the_outputs(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("AveragePool", ["image"], ["map"], kernel_shape=[16, 16], strides=[16, 16]),
         helper.make_node("Reshape", ["map", "shape"], ["flat"]),
@@ -175,7 +175,7 @@ def test_a_network_that_fails_on_the_photo_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "outputs", "node", "complaint"),
+    ("inputs", "outputs", "node", "message"),
     [
         ([("image", FLOAT, (1, 4, "H", "W"))], [("map", FLOAT, None)], "Relu", r"image of shape \[1, 4, 'H', 'W'\]"),
         ([("image", FLOAT, (8, 3, "H", "W"))], [("map", FLOAT, None)], "Relu", r"\[8, 3, 'H', 'W'\]"),
@@ -201,15 +201,15 @@ def test_a_network_that_fails_on_the_photo_is_named(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_network_that_does_not_fit_is_refused_by_name(tmp_path: Path, inputs, outputs, node, complaint) -> None:
+def test_a_network_that_does_not_fit_is_refused_by_name(tmp_path: Path, inputs, outputs, node, message) -> None:
     operator = helper.make_node(node, [name for name, *_ in inputs], [outputs[0][0]])
     path = save_model(tmp_path / "odd.onnx", [operator], inputs, outputs)
-    with pytest.raises(InputError, match=rf"odd\.onnx.*{complaint}"):
+    with pytest.raises(InputError, match=rf"odd\.onnx.*{message}"):
         Backbone(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>not found</html>", bytes(1000)])
-def test_a_file_that_is_no_onnx_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_onnx_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "page.onnx"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"page\.onnx"):

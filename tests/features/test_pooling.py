@@ -70,7 +70,7 @@ def test_integer_types_and_memory_orders_of_labels_do_not_matter(ragged_labels, 
 
 
 @pytest.mark.parametrize(
-    ("labels", "complaint"),
+    ("labels", "message"),
     [
         (np.array([[0, 2, 2]]), "no pixel has region id 1"),
         (np.array([[0, -1]]), "run from -1 to 0"),
@@ -80,8 +80,8 @@ def test_integer_types_and_memory_orders_of_labels_do_not_matter(ragged_labels, 
         (np.zeros(4, int), r"\(4,\)"),
     ],
 )
-def test_labels_that_do_not_number_regions_are_refused(labels, complaint):
-    with pytest.raises(InputError, match=complaint):
+def test_labels_that_do_not_number_regions_are_refused(labels, message):
+    with pytest.raises(InputError, match=message):
         compute_cell_weights(labels, 2, 2)
 
 

@@ -142,7 +142,7 @@ def test_another_network_is_refused():
 
 @pytest.fixture
 def photos(tmp_path: Path) -> list[Path]:
-    """Four photos of two sizes, and in their middle a file that is none."""
+    """Four photos of two sizes, with a file that is not a photo between them."""
     rng = np.random.default_rng(5)
     paths = [tmp_path / f"{number}.png" for number in range(5)]
     for number in (0, 1, 3, 4):

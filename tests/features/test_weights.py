@@ -108,7 +108,7 @@ def test_other_pickles_are_refused(tmp_path, content):
         read_weights(write_pickles(tmp_path / "other.pth", *content))
 
 
-def test_an_entry_that_is_no_tensor_is_refused(tmp_path):
+def test_an_entry_that_is_not_a_tensor_is_refused(tmp_path):
     path = write_pickles(tmp_path / "list.pth", MAGIC, 1001, MACHINE, {"w": [1, 2]}, [])
     with pytest.raises(InputError, match="'w' is not a tensor"):
         read_weights(path)

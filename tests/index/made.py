@@ -1,4 +1,4 @@
-"""Small indexes of made-up photos, and the obvious way to search them."""
+"""Small indexes of synthetic photos, and a brute-force search."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,7 @@ NO_PARTS = Manifest(1, "/photos", "f" * 64, OBJECTS, ATTRIBUTES, N_FREE, 0, ())
 
 
 class Found(NamedTuple):
-    """What the obvious search says of a photo."""
+    """The result of the brute-force search for a photo."""
 
     photo: int
     score: float
@@ -31,7 +31,7 @@ class Found(NamedTuple):
 
 
 def make_photo(number: int, posterior: Array, *, path: str | None = None) -> IndexedPhoto:
-    """A photo of 100 x 50 pixels cut into vertical stripes, one a region."""
+    """A photo of 100 x 50 pixels cut into vertical stripes, one per region."""
     labels = np.repeat(np.arange(len(posterior)) * np.ones((5, 1), np.int64), 10, axis=1)
     edges = np.linspace(0, 100, len(posterior) + 1).astype(int)
     boxes = np.array([(a, 0, b, 50) for a, b in pairwise(edges)])
@@ -70,18 +70,18 @@ def open_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
 def search_slowly(
     posteriors: dict[int, Array], query: Query, *, top: int | None = None, threshold: float = 0.0
 ) -> list[Found]:
-    """Score every region of every photo, at the precision in which they are stored."""
+    """Score every region of every photo, at the precision in which probabilities are stored."""
     found: list[Found] = []
     for photo, posterior in posteriors.items():
         p = to_probabilities(to_levels(posterior))
         if any(p[:, k].max() >= 0.5 for k in query.without):
             continue
         score, regions = 1.0, []
-        for thing in query.things:
+        for clause in query.clauses:
             products = []
             for region in p:
                 product = 1.0
-                for k in thing:
+                for k in clause:
                     product *= region[k]
                 products.append(product)
             regions.append(products.index(max(products)))

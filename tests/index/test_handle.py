@@ -1,4 +1,4 @@
-"""An open index: follows updates, never mixes generations, says what is wrong in a sentence."""
+"""An open index follows updates, never mixes generations, and reports problems in one sentence."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from .made import NO_PARTS, K, draw_posteriors, make_photo, open_snapshot, put_p
 
 
 def update(folder: Path, before: Manifest, value: float) -> Manifest:
-    """Replace every photo, as a builder does: parts, then the manifest, then what no one needs."""
+    """Replace every photo as a build does: parts, then the manifest, then removal of unused parts."""
     first = before.next_photo
     photos = [make_photo(first + n, np.full((2, K), value), path=f"{n}.jpg") for n in range(6)]
     parts = (write_part(folder, photos[:3]), write_part(folder, photos[3:]))
@@ -41,7 +41,7 @@ def test_a_handle_follows_updates(tmp_path: Path) -> None:
         assert index.path(index.find("horse")[0].photo) == Path("/photos/0.jpg")
 
 
-def test_one_who_still_reads_the_generation_before_can(tmp_path: Path) -> None:
+def test_the_previous_generation_can_still_be_read(tmp_path: Path) -> None:
     old = update(tmp_path, put_posteriors(tmp_path, []), 0.25)
     reader = open_snapshot(tmp_path, old)
     update(tmp_path, old, 0.5)
@@ -53,7 +53,7 @@ def test_readers_see_one_generation_or_the_next(tmp_path: Path) -> None:
     index = open_index(tmp_path)
     done = threading.Event()
     mixed: list[object] = []
-    seen: set[float] = set()
+    values: set[float] = set()
 
     def predict() -> None:
         while not done.is_set():
@@ -63,7 +63,7 @@ def test_readers_see_one_generation_or_the_next(tmp_path: Path) -> None:
                 mixed.append(error)
                 return
             scores = {round(hit.score, 3) for hit in hits}
-            seen.update(scores)
+            values.update(scores)
             if len(hits) != 6 or len(scores) != 1 or len({hit.photo // 6 for hit in hits}) != 1:
                 mixed.append(hits)
 
@@ -76,10 +76,10 @@ def test_readers_see_one_generation_or_the_next(tmp_path: Path) -> None:
     for reader in readers:
         reader.join()
     assert not mixed
-    assert len(seen) > 1
+    assert len(values) > 1
 
 
-def test_a_query_overtaken_by_two_updates_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_is_repeated_after_two_updates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = update(tmp_path, put_posteriors(tmp_path, []), 0.25)
     index = open_index(tmp_path)
     whole = snapshot_module.Snapshot.read_tops
@@ -116,13 +116,13 @@ def test_columns_kept_in_memory_are_bounded(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("name", ["with [1] and *?", 'quote\'s "x"', "é ü", "a;drop table x"])
-def test_folders_of_any_name(tmp_path: Path, name: str) -> None:
+def test_folders_may_have_any_name(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     put_posteriors(folder, draw_posteriors(0, 9), per_part=4)
     assert len(open_index(folder).find("horse", top=None)) == 9
 
 
-def test_the_name_of_a_folder_is_no_pattern(tmp_path: Path) -> None:
+def test_the_name_of_a_folder_is_not_a_glob_pattern(tmp_path: Path) -> None:
     manifest = put_posteriors(tmp_path / "i[1]", draw_posteriors(0, 3))
     shutil.copytree(tmp_path / "i[1]", tmp_path / "i1")
     part_file(tmp_path / "i[1]", manifest.parts[0].name).unlink()
@@ -130,13 +130,13 @@ def test_the_name_of_a_folder_is_no_pattern(tmp_path: Path) -> None:
         open_index(tmp_path / "i[1]").find("horse")
 
 
-def test_photos_of_any_name(tmp_path: Path) -> None:
+def test_photos_may_have_any_name(tmp_path: Path) -> None:
     names = ['<b>&".jpg', "new\nline.jpg", "'; drop table photos; --.jpg", "\u202egpj.exe.jpg"]
     put_photos(tmp_path, [[make_photo(n, np.full((1, K), 0.5), path=name) for n, name in enumerate(names)]])
     assert [hit.path for hit in open_index(tmp_path).find("horse")] == names
 
 
-def test_hostile_tags_are_words_like_others(tmp_path: Path) -> None:
+def test_hostile_tags_can_be_searched(tmp_path: Path) -> None:
     tags = ("select", "p0", "photo", "'; drop table x; --", "a,b", "-x", "{{7*7}}", "<script>")
     manifest = NO_PARTS._replace(objects=tags, attributes=(), n_free=0)
     posterior = np.eye(len(tags)) * 0.8
@@ -148,7 +148,7 @@ def test_hostile_tags_are_words_like_others(tmp_path: Path) -> None:
         assert hit.matches[0].factors == (tag,)
 
 
-def test_no_index(tmp_path: Path) -> None:
+def test_a_missing_index_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="tagsight index"):
         open_index(tmp_path)
 
@@ -156,14 +156,14 @@ def test_no_index(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"kind": "other"}', "\x00", '{"kind": "tagsight index", "schema": 2}']
 )
-def test_a_damaged_manifest(tmp_path: Path, content: str) -> None:
+def test_a_damaged_manifest_is_refused(tmp_path: Path, content: str) -> None:
     put_posteriors(tmp_path, draw_posteriors(0, 3))
     (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(InputError, match="manifest"):
         open_index(tmp_path)
 
 
-def test_an_index_of_another_schema(tmp_path: Path) -> None:
+def test_an_index_of_another_schema_is_refused(tmp_path: Path) -> None:
     put_posteriors(tmp_path, draw_posteriors(0, 3))
     content = json.loads((tmp_path / "manifest.json").read_text())
     (tmp_path / "manifest.json").write_text(json.dumps(content | {"schema": 99}))
@@ -194,7 +194,7 @@ def test_a_missing_or_damaged_part_is_reported_with_the_remedy(tmp_path: Path) -
 @pytest.mark.parametrize(
     "arguments", [{"top": 0}, {"threshold": 1.5}, {"threshold": -0.1}, {"threshold": float("nan")}]
 )
-def test_values_out_of_range(tmp_path: Path, arguments: dict[str, Any]) -> None:
+def test_arguments_out_of_range_are_refused(tmp_path: Path, arguments: dict[str, Any]) -> None:
     put_posteriors(tmp_path, draw_posteriors(0, 3))
     with pytest.raises(InputError):
         open_index(tmp_path).find("horse", **arguments)

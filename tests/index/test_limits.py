@@ -1,4 +1,4 @@
-"""Values in memory: the least recently used are dropped."""
+"""The cache in memory: the least recently used values are dropped."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The manifest: every damage is noticed, and values that do not fit are refused."""
+"""The manifest: every damage is detected, and inconsistent values are refused."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ def manifest(tmp_path: Path) -> Manifest:
     return put_posteriors(tmp_path, draw_posteriors(0, 7))
 
 
-def test_every_changed_bit_of_a_manifest_is_noticed(tmp_path: Path, manifest: Manifest) -> None:
+def test_every_changed_bit_of_a_manifest_is_detected(tmp_path: Path, manifest: Manifest) -> None:
     path = tmp_path / "manifest.json"
     whole = path.read_bytes()
     for content in (*flip_bits(whole, 300), whole[:-1], b"", b"[" * 100_000):

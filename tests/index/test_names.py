@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_name_is_a_word_at_once_and_for_good(folder: Path) -> None:
+def test_a_name_is_a_word_at_once_and_is_stored(folder: Path) -> None:
     index = open_index(folder)
     assert index.name_factor("free-1", "  Zebra\tStripes ") == "zebra stripes"
     for handle in (index, open_index(folder)):
@@ -36,7 +36,7 @@ def test_a_name_is_a_word_at_once_and_for_good(folder: Path) -> None:
     assert index.words[-4:] == ("free-1", "free-2", "free-3", "zebra stripes")
 
 
-def test_renaming_gives_the_old_word_back(folder: Path) -> None:
+def test_renaming_frees_the_old_name(folder: Path) -> None:
     name_factor(folder, "free-1", "striped")
     name_factor(folder, "free-1", "wavy")
     assert name_factor(folder, "free-2", "striped") == "striped"
@@ -44,7 +44,7 @@ def test_renaming_gives_the_old_word_back(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "name", "says"),
+    ("factor", "name", "message"),
     [
         ("free-1", "horse", "already"),
         ("free-1", "HORSE", "already"),
@@ -60,15 +60,15 @@ def test_renaming_gives_the_old_word_back(folder: Path) -> None:
         ("horse", "dotted", "free-1 to free-3"),
     ],
 )
-def test_names_that_will_not_do(folder: Path, factor: str, name: str, says: str) -> None:
+def test_invalid_names_are_refused(folder: Path, factor: str, name: str, message: str) -> None:
     name_factor(folder, "free-3", "taken")
     before = (folder / "names.json").read_bytes()
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=message):
         name_factor(folder, factor, name)
     assert (folder / "names.json").read_bytes() == before
 
 
-def test_a_removed_name_is_a_word_no_more(folder: Path) -> None:
+def test_a_removed_name_is_not_a_word(folder: Path) -> None:
     index = open_index(folder)
     index.name_factor("free-1", "striped")
     index.name_factor("free-2", "dotted")
@@ -76,19 +76,19 @@ def test_a_removed_name_is_a_word_no_more(folder: Path) -> None:
     for handle in (index, open_index(folder)):
         assert handle.names == {"free-2": "dotted"}
         assert "striped" not in handle.words
-        with pytest.raises(InputError, match="does not know the word"):
+        with pytest.raises(InputError, match="has no word"):
             handle.find("striped")
     assert name_factor(folder, "free-3", "striped") == "striped"
 
 
-@pytest.mark.parametrize(("factor", "says"), [("free-1", "has no name"), ("free-4", "free-1 to free-3")])
-def test_names_that_are_not_there_are_not_removed(folder: Path, factor: str, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+@pytest.mark.parametrize(("factor", "message"), [("free-1", "has no name"), ("free-4", "free-1 to free-3")])
+def test_removing_a_missing_name_is_refused(folder: Path, factor: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         remove_name(folder, factor)
 
 
 @pytest.mark.parametrize("arguments", [["free-1", "striped"], ["free-1", "--remove"]])
-def test_a_folder_without_an_index_is_left_as_it_was(tmp_path: Path, arguments: list[str]) -> None:
+def test_a_folder_without_an_index_is_not_changed(tmp_path: Path, arguments: list[str]) -> None:
     (tmp_path / "photos").mkdir()
     for wrong in (tmp_path / "photos", tmp_path / "nowhere", tmp_path / "no/where"):
         problem = call("name", wrong, *arguments).exception
@@ -107,7 +107,7 @@ def test_the_command_gives_and_removes_a_name(folder: Path) -> None:
         assert "either a WORD for the factor or --remove" in str(call("name", folder, "free-1", *arguments).exception)
 
 
-def test_names_given_at_once_are_all_kept(folder: Path) -> None:
+def test_names_given_at_the_same_time_are_all_stored(folder: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda k: name_factor(folder, f"free-{k}", f"word{k}"), (1, 2, 3)))
     assert open_index(folder).names == {"free-1": "word1", "free-2": "word2", "free-3": "word3"}
@@ -119,7 +119,7 @@ def test_another_model_starts_without_names(folder: Path) -> None:
     manifest = index.manifest
     write_manifest(folder, manifest._replace(generation=2, model="e" * 64))
     assert index.names == {}
-    with pytest.raises(InputError, match="does not know the word"):
+    with pytest.raises(InputError, match="has no word"):
         index.find("striped")
     write_manifest(folder, manifest._replace(generation=3))
     assert index.names == {"free-1": "striped"}
@@ -131,7 +131,7 @@ def test_damaged_names_are_reported(folder: Path) -> None:
         open_index(folder)
 
 
-def test_a_changed_name_is_noticed_and_names_without_a_checksum_are_read(folder: Path) -> None:
+def test_a_changed_name_is_detected_and_names_without_a_checksum_are_read(folder: Path) -> None:
     manifest = read_manifest(folder)
     factor = manifest.factor_names[-1]
     name_factor(folder, factor, "wavy")

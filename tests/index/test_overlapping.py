@@ -1,4 +1,4 @@
-"""Requests that overlap are all answered, within the memory of one index."""
+"""Concurrent requests are answered like single ones, within the memory limit of an index."""
 
 import threading
 import tracemalloc
@@ -24,9 +24,9 @@ CLIENTS = 16
 EACH = 4
 REQUESTS: dict[str, Callable[[Index, int], object]] = {
     "outline": lambda index, n: index.find_areas(n, f"attribute{n % 80} object{n % 20}"),
-    "photo": lambda index, n: index.look_up(n),
-    "like": lambda index, n: index.like(n, top=8),
-    "like region": lambda index, n: index.like(n, n % 40, top=8),
+    "photo": lambda index, n: index.load_photo(n),
+    "like": lambda index, n: index.find_similar(n, top=8),
+    "like region": lambda index, n: index.find_similar(n, n % 40, top=8),
     "search": lambda index, n: index.find(f"attribute{n % 80} object{n % 20}, object{(n + 1) % 20}", top=25),
 }
 
@@ -39,7 +39,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", [*REQUESTS, "all"])
-def test_overlapping_requests_are_answered_as_single_ones_are(wide: Path, kind: str) -> None:
+def test_concurrent_requests_are_answered_like_single_ones(wide: Path, kind: str) -> None:
     index = open_index(wide)
     kinds = list(REQUESTS) if kind == "all" else [kind]
     start = threading.Barrier(CLIENTS)
@@ -61,7 +61,7 @@ def test_overlapping_requests_are_answered_as_single_ones_are(wide: Path, kind: 
 
 
 def test_a_request_takes_little_memory(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index has 20 MB of levels; NumPy and Python report what they allocate to tracemalloc."""
+    """The index has 20 MB of levels; tracemalloc measures the allocations of NumPy and Python."""
     monkeypatch.setattr(snapshot_module, "LEVELS_KEPT", 0)
     index = open_index(wide)
     for name, ask in REQUESTS.items():
@@ -72,7 +72,7 @@ def test_a_request_takes_little_memory(wide: Path, monkeypatch: pytest.MonkeyPat
         assert peak < 6 * 2**20, name
 
 
-def test_the_same_search_and_its_outlines_read_nothing_again(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_search_reads_nothing_from_disk(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = open_index(wide)
 
     def predict() -> list[object]:
@@ -99,7 +99,7 @@ def test_levels_of_single_photos_are_read_from_any_part(tmp_path: Path) -> None:
         np.testing.assert_allclose(levels / 65535, posteriors[number][:, [2, 0, 7]], atol=1e-5)
 
 
-def test_a_request_that_takes_too_long_ends(wide: Path) -> None:
+def test_a_request_ends_at_its_deadline(wide: Path) -> None:
     index = open_index(wide)
     for ask in REQUESTS.values():
         with answer_within(0.0), pytest.raises(BusyError, match="took too long"):
@@ -107,7 +107,7 @@ def test_a_request_that_takes_too_long_ends(wide: Path) -> None:
         ask(index, 3)
 
 
-def test_a_request_waits_for_a_slot_until_its_time_is_over(wide: Path) -> None:
+def test_a_request_waits_for_a_slot_until_its_deadline(wide: Path) -> None:
     snapshot = open_index(wide).snapshot
     query = parse_query("object1", snapshot.words)
     for _ in range(snapshot_module.READERS):

@@ -1,4 +1,4 @@
-"""The file of a part: its layout, reads of some photos, and checks before anything in it is used."""
+"""The file of a part: its layout, partial reads, and checks before its content is used."""
 
 import json
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def test_a_part_is_a_safetensors_file_with_the_levels_of_every_factor(tmp_path: 
 
 
 @pytest.mark.parametrize("gap", [0, 1, 5, 1000])
-def test_ranges_are_read_as_if_one_by_one_however_near_they_are(gap: int) -> None:
+def test_joined_ranges_give_the_same_items_as_single_ones(gap: int) -> None:
     values = np.arange(200)
     rng = np.random.default_rng(gap)
     for _ in range(200):
@@ -134,7 +134,7 @@ def test_the_part_of_another_index_is_refused(tmp_path: Path, manifest: Manifest
         check_part(tmp_path, manifest.parts[0], K)
 
 
-def test_a_build_notices_every_changed_bit(tmp_path: Path, manifest: Manifest) -> None:
+def test_a_build_detects_every_changed_bit(tmp_path: Path, manifest: Manifest) -> None:
     path = get_path(tmp_path, manifest)
     whole = path.read_bytes()
     for content in (*flip_bits(whole, 100), whole[:-1], b""):
@@ -215,7 +215,7 @@ def test_values_that_do_not_fit_together_are_refused_even_with_a_correct_checksu
 
 
 @pytest.mark.parametrize("name", ["path_starts", "label_map_starts"])
-def test_places_outside_a_file_that_was_not_hashed_are_refused(
+def test_offsets_outside_a_file_that_was_not_hashed_are_refused(
     tmp_path: Path, manifest: Manifest, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tagsight.index.parts.MOST_HASHED", 0)
@@ -224,5 +224,5 @@ def test_places_outside_a_file_that_was_not_hashed_are_refused(
     write_manifest(tmp_path, sign(tmp_path, manifest))
     index = open_index(tmp_path)
     with pytest.raises(InputError, match="has no such values"):
-        index.look_up(2)
+        index.load_photo(2)
     assert PartFile(path).counts.photos == 7

@@ -71,7 +71,7 @@ def test_tidying_keeps_every_photo_and_few_parts(tmp_path: Path, small_parts: No
     assert content(tmp_path, parts) == before
 
 
-def test_a_large_part_is_left_alone(tmp_path: Path, small_parts: None) -> None:
+def test_a_large_part_is_not_merged(tmp_path: Path, small_parts: None) -> None:
     large = write_part(tmp_path, [make_photo(number, np.full((1, K), 0.5)) for number in range(30)])
     tiny = write_part(tmp_path, [make_photo(99, np.full((1, K), 0.5))])
     assert tidy_parts(tmp_path, (large, tiny)) == (large, tiny)

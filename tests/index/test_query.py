@@ -1,4 +1,4 @@
-"""Queries as people type them."""
+"""Parsing of queries."""
 
 import string
 from contextlib import suppress
@@ -22,7 +22,7 @@ def read(text: str) -> Query:
 
 
 @pytest.mark.parametrize(
-    ("text", "things", "without"),
+    ("text", "clauses", "without"),
     [
         ("furry horse", ((FURRY, HORSE),), ()),
         ("horse furry, car shiny", ((HORSE, FURRY), (CAR, SHINY)), ()),
@@ -47,12 +47,14 @@ def read(text: str) -> Query:
         ("\uff28\uff2f\uff32\uff33\uff25", ((HORSE,),), ()),
     ],
 )
-def test_reading(text: str, things: tuple[tuple[int, ...], ...], without: tuple[int, ...]) -> None:
-    assert read(text) == Query(things, without)
+def test_queries_are_parsed_into_clauses(
+    text: str, clauses: tuple[tuple[int, ...], ...], without: tuple[int, ...]
+) -> None:
+    assert read(text) == Query(clauses, without)
 
 
 @pytest.mark.parametrize(
-    ("text", "things", "without"),
+    ("text", "clauses", "without"),
     [
         ("sea lion", ((2,),), ()),
         ("sea -lion", ((0,),), (1,)),
@@ -63,17 +65,17 @@ def test_reading(text: str, things: tuple[tuple[int, ...], ...], without: tuple[
         ("sea lions", ((2,),), ()),
     ],
 )
-def test_the_longest_tag_wins_unless_it_is_taken_apart(
-    text: str, things: tuple[tuple[int, ...], ...], without: tuple[int, ...]
+def test_the_longest_tag_is_read_unless_it_is_separated(
+    text: str, clauses: tuple[tuple[int, ...], ...], without: tuple[int, ...]
 ) -> None:
     words = make_words(NO_PARTS._replace(objects=("sea", "lion", "sea lion", "sealion"), attributes=()), {})
-    assert parse_query(text, words) == Query(things, without)
+    assert parse_query(text, words) == Query(clauses, without)
 
 
 @given(st.permutations(["furry", "horse", "shiny", "-bus", "horiz cyl"]))
 def test_order_of_words_does_not_matter(words: list[str]) -> None:
     query = read(" ".join(words))
-    assert [set(thing) for thing in query.things] == [{FURRY, HORSE, SHINY, CYLINDER}]
+    assert [set(clause) for clause in query.clauses] == [{FURRY, HORSE, SHINY, CYLINDER}]
     assert query.without == (BUS,)
 
 
@@ -85,12 +87,12 @@ def test_order_of_words_does_not_matter(words: list[str]) -> None:
         ("feathered", "feather"), ("handlebar", "handlebars"), ("fur", "furry"), ("wings", "wing"),
     ],
 )  # fmt: skip
-def test_inflections(word: str, known: str) -> None:
+def test_inflected_words_are_recognised(word: str, known: str) -> None:
     words = make_words(NO_PARTS._replace(objects=(known, "other"), attributes=()), {})
     assert words.find(word) == 0
 
 
-def test_a_word_as_it_is_written_comes_before_an_inflection() -> None:
+def test_an_exact_word_is_preferred_to_an_inflection() -> None:
     words = make_words(NO_PARTS._replace(objects=("glass", "glasses", "car", "cars"), attributes=()), {})
     assert [words.find(word) for word in ("glass", "glasses", "cars", "car")] == [0, 1, 3, 2]
 
@@ -108,16 +110,16 @@ def test_an_unknown_word_is_answered_with_the_nearest(word: str, nearest: str) -
 
 
 @pytest.mark.parametrize("text", ["", "  ", ",", "-horse", "the", '"horse', "x" * (LONGEST_QUERY + 1), '""'])
-def test_queries_that_are_none(text: str) -> None:
+def test_queries_without_a_word_to_find_are_refused(text: str) -> None:
     with pytest.raises(InputError):
         read(text)
 
 
 @settings(max_examples=100)
 @given(st.text(max_size=60) | st.text(alphabet=' ,-"/' + string.ascii_letters, max_size=60))
-def test_any_text_is_a_query_or_a_sentence(text: str) -> None:
+def test_any_text_is_a_query_or_an_error_of_one_sentence(text: str) -> None:
     with suppress(InputError):
-        assert all(read(text).things)
+        assert all(read(text).clauses)
 
 
 TAG = st.text(

@@ -1,4 +1,4 @@
-"""The list that a query gives is the list that scoring every region gives."""
+"""Search results equal those of scoring every region."""
 
 import tempfile
 from pathlib import Path
@@ -45,7 +45,7 @@ def keep(patch: pytest.MonkeyPatch, in_memory: bool) -> None:
     first=st.integers(1, 4),
     in_memory=st.booleans(),
 )
-def test_ranking_is_that_of_brute_force(
+def test_the_ranking_equals_that_of_brute_force(
     made, query: Query, top: int | None, threshold: float, first: int, in_memory: bool
 ) -> None:
     snapshot, posteriors = made
@@ -64,7 +64,7 @@ def test_ranking_is_that_of_brute_force(
 
 @settings(deadline=None, max_examples=60)
 @given(query=QUERY, threshold=st.sampled_from([0.0, 0.01, 0.2, 1.0]), in_memory=st.booleans())
-def test_hits_are_counted_as_the_whole_list_has_them(made, query: Query, threshold: float, in_memory: bool) -> None:
+def test_the_count_is_the_length_of_the_full_list(made, query: Query, threshold: float, in_memory: bool) -> None:
     snapshot, posteriors = made
     with pytest.MonkeyPatch.context() as patch:
         keep(patch, in_memory)
@@ -123,7 +123,7 @@ def test_a_search_reads_few_photos(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_photos_that_went_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: bool) -> None:
+def test_removed_photos_are_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: bool) -> None:
     keep(monkeypatch, in_memory)
     posteriors = draw_posteriors(2, 20)
     manifest = put_posteriors(tmp_path, posteriors, per_part=10)
@@ -139,7 +139,7 @@ def test_photos_that_went_do_not_count(tmp_path: Path, monkeypatch: pytest.Monke
     assert bool(len(snapshot._levels)) == in_memory
 
 
-def test_the_region_comes_with_its_box(tmp_path: Path) -> None:
+def test_a_match_has_the_box_of_its_region(tmp_path: Path) -> None:
     posterior = np.full((4, K), 0.1)
     posterior[2] = 0.8
     snapshot = open_snapshot(tmp_path, put_posteriors(tmp_path, [posterior]))
@@ -152,7 +152,7 @@ def test_the_region_comes_with_its_box(tmp_path: Path) -> None:
     assert hit.score == pytest.approx(0.8**3, abs=1e-4)
 
 
-def test_an_excluded_word_must_be_below_a_half_everywhere() -> None:
+def test_an_excluded_word_must_have_a_probability_below_a_half_in_every_region() -> None:
     with tempfile.TemporaryDirectory() as folder:
         posteriors = [np.full((2, K), 0.4) for _ in range(3)]
         posteriors[1][1, 5] = 0.5

@@ -1,4 +1,4 @@
-"""Photos and regions like another, against the obvious comparison."""
+"""Similar photos and regions, compared with brute force."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tagsight.types import Array
 from .made import draw_posteriors, put_posteriors
 
 
-def alike(a: Array, b: Array) -> float:
+def compute_similarity(a: Array, b: Array) -> float:
     return float(np.minimum(a, b).sum() / np.maximum(a, b).sum())
 
 
@@ -29,28 +29,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_like_a_photo(folder: Path, posteriors: list[Array]) -> None:
-    asked = posteriors[4].max(axis=0)
-    slow = sorted((-alike(asked, one.max(axis=0)), n) for n, one in enumerate(posteriors) if n != 4)
-    hits = open_index(folder).like(4, top=12)
+def test_similar_photos_equal_those_of_brute_force(folder: Path, posteriors: list[Array]) -> None:
+    wanted = posteriors[4].max(axis=0)
+    slow = sorted((-compute_similarity(wanted, one.max(axis=0)), n) for n, one in enumerate(posteriors) if n != 4)
+    hits = open_index(folder).find_similar(4, top=12)
     assert [hit.photo for hit in hits] == [n for _, n in slow[:12]]
     assert [hit.score for hit in hits] == pytest.approx([-minus for minus, _ in slow[:12]])
 
 
 @pytest.mark.parametrize("photo", range(0, 30, 3))
-def test_like_a_region(folder: Path, posteriors: list[Array], photo: int) -> None:
-    asked = posteriors[photo][0]
+def test_similar_regions_equal_those_of_brute_force(folder: Path, posteriors: list[Array], photo: int) -> None:
+    wanted = posteriors[photo][0]
     slow = sorted(
-        min((-alike(asked, region), n, r) for r, region in enumerate(one))
+        min((-compute_similarity(wanted, region), n, r) for r, region in enumerate(one))
         for n, one in enumerate(posteriors)
         if n != photo
     )
-    hits = open_index(folder).like(photo, 0, top=2)
+    hits = open_index(folder).find_similar(photo, 0, top=2)
     assert [(hit.photo, hit.matches[0].region) for hit in hits] == [(n, r) for _, n, r in slow[:2]]
     assert [hit.score for hit in hits] == pytest.approx([-minus for minus, _, _ in slow[:2]])
 
 
-def test_the_region_at_a_pixel(folder: Path, posteriors: list[Array]) -> None:
+def test_region_at_is_the_region_of_the_pixel(folder: Path, posteriors: list[Array]) -> None:
     index = open_index(folder)
     n_regions = len(posteriors[4])
     probabilities, boxes = index.regions(4)
@@ -61,16 +61,16 @@ def test_the_region_at_a_pixel(folder: Path, posteriors: list[Array]) -> None:
     assert index.labels(4).shape == (5, 10 * n_regions)
 
 
-def test_places_that_are_none(folder: Path) -> None:
+def test_unknown_photos_regions_and_pixels_are_refused(folder: Path) -> None:
     index = open_index(folder)
     for ask in (
-        lambda: index.like(999),
-        lambda: index.like(4, 99),
+        lambda: index.find_similar(999),
+        lambda: index.find_similar(4, 99),
         lambda: index.region_at(4, 100, 0),
         lambda: index.region_at(999, 0, 0),
         lambda: index.labels(999),
         lambda: index.regions(999),
-        lambda: index.like(4, top=0),
+        lambda: index.find_similar(4, top=0),
     ):
         with pytest.raises(InputError):
             ask()

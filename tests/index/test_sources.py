@@ -1,4 +1,4 @@
-"""Which photos an index is made of, links among them."""
+"""The photos of which an index is built, with links."""
 
 from pathlib import Path
 
@@ -18,14 +18,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def test_links_to_photos_are_taken_and_those_that_lead_outside_counted(folder: Path) -> None:
+def test_links_to_photos_are_indexed_and_those_that_lead_outside_counted(folder: Path) -> None:
     source = list_source(folder)
     assert [path.name for path in source.photos] == ["a.jpg", "b.jpg", "c.jpg", "d.jpg"]
     assert [problem.path.name for problem in source.problems] == ["e.jpg"]
     assert count_outside_links(source) == 2
 
 
-def test_the_same_of_photos_that_a_table_lists(folder: Path) -> None:
+def test_links_in_a_tags_file_are_indexed_and_counted_too(folder: Path) -> None:
     (folder / "tags.csv").write_text("image,objects\n" + "".join(f"{name}.jpg,car\n" for name in "abcde"))
     source = list_source(folder)
     assert [path.name for path in source.photos] == ["a.jpg", "b.jpg", "c.jpg", "d.jpg"]
@@ -33,7 +33,7 @@ def test_the_same_of_photos_that_a_table_lists(folder: Path) -> None:
     assert count_outside_links(source) == 2
 
 
-def test_a_collection_reached_by_a_link_is_inside_itself(folder: Path) -> None:
+def test_the_root_may_be_a_link(folder: Path) -> None:
     (folder.parent / "alias").symlink_to(folder)
     (folder / "tags.csv").write_text("image,objects\na.jpg,car\n")
     source = list_source(folder.parent / "alias")
@@ -41,6 +41,6 @@ def test_a_collection_reached_by_a_link_is_inside_itself(folder: Path) -> None:
     assert count_outside_links(source) == 0
 
 
-def test_tags_that_cannot_be_learned_do_not_keep_photos_from_the_index(folder: Path) -> None:
+def test_photos_with_invalid_tags_are_indexed(folder: Path) -> None:
     (folder / "tags.csv").write_text("image,objects,attributes\na.jpg,orange;background,\nb.jpg,,orange\n")
     assert [path.name for path in list_source(folder).photos] == ["a.jpg", "b.jpg"]

@@ -1,4 +1,4 @@
-"""Outlines run along the edges of what they outline, at the scale of the photo."""
+"""Outlines follow the edges of a mask, at the scale of the photo."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from tagsight.pictures.outlines import Ring, draw_path, draw_svg, outline_mask, 
 
 
 def area(rings: list[Ring]) -> float:
-    """Signed by direction: a hole runs the other way around."""
+    """Signed area; a hole runs in the other direction."""
     total = 0.0
     for ring in rings:
         x, y = np.array(ring).T
@@ -21,7 +21,7 @@ def test_a_rectangle_is_outlined_a_quarter_of_a_pixel_inside() -> None:
     assert sorted(ring) == sorted([(10.5, 8.5), (10.5, 19.5), (49.5, 19.5), (49.5, 8.5)])
 
 
-def test_a_hole_is_a_ring_of_its_own() -> None:
+def test_a_hole_is_a_separate_ring() -> None:
     mask = np.ones((40, 40), bool)
     mask[10:30, 10:30] = False
     rings = outline_mask(mask, (40, 40))
@@ -30,7 +30,7 @@ def test_a_hole_is_a_ring_of_its_own() -> None:
     assert draw_path(rings).count("M") == draw_path(rings).count("Z") == 2
 
 
-def test_regions_are_outlined_where_they_lie() -> None:
+def test_outlines_of_regions_have_the_position_of_the_regions() -> None:
     labels = np.zeros((24, 36), np.int32)
     labels[:, 20:] = 1
     labels[12:, 20:] = 2

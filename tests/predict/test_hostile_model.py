@@ -1,4 +1,4 @@
-"""Model files with a valid checksum and a content that does not fit: one sentence, never a traceback."""
+"""Model files with a valid checksum and inconsistent content give one sentence, never a traceback."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def list_fields(value: Any, prefix: tuple[str | int, ...] = ()) -> Iterator[tupl
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, item in items:
         if isinstance(name, int) and name > 1:
-            break  # the others of a list are alike
+            break  # the other items of a list have the same type
         yield (*prefix, name)
         yield from list_fields(item, (*prefix, name))
 
@@ -123,7 +123,7 @@ def load_or_refuse(path: Path) -> TrainedModel | str:
         return str(problem)
 
 
-def test_words_that_no_text_file_can_hold(model: TrainedModel, tmp_path: Path) -> None:  # noqa: F811
+def test_invalid_unicode_in_a_vocabulary_is_refused(model: TrainedModel, tmp_path: Path) -> None:  # noqa: F811
     path = tmp_path / "a.model"
     save_model(model, path)
     header, tensors, _ = read_tensors(path)
@@ -136,7 +136,7 @@ def test_words_that_no_text_file_can_hold(model: TrainedModel, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("word", ["background", "free-1", "an attribute"])
-def test_words_that_training_refuses(model: TrainedModel, tmp_path: Path, word: str) -> None:  # noqa: F811
+def test_reserved_and_repeated_words_are_refused(model: TrainedModel, tmp_path: Path, word: str) -> None:  # noqa: F811
     path = tmp_path / "a.model"
     save_model(model, path)
     header, tensors, _ = read_tensors(path)
@@ -149,25 +149,25 @@ def test_words_that_training_refuses(model: TrainedModel, tmp_path: Path, word: 
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "says"),
+    ("name", "value", "message"),
     [
         (f"{STATE}.appearance.mean", np.nan, "has NaN or infinity"),
         (f"{CLASSIFIERS}.photo_classifier.weights", np.inf, "has NaN or infinity"),
         (f"{STATE}.sparsity.mean", -1.0, "must lie between"),
     ],
 )
-def test_the_tensor_is_named(model: TrainedModel, tmp_path: Path, name: str, value: float, says: str) -> None:  # noqa: F811
+def test_a_fault_names_the_tensor(model: TrainedModel, tmp_path: Path, name: str, value: float, message: str) -> None:  # noqa: F811
     path = tmp_path / "a.model"
     save_model(model, path)
     header, tensors, _ = read_tensors(path)
     assert header is not None
     save_tensors(path, header, {**tensors, name: np.full_like(tensors[name], value)})
-    with pytest.raises(InputError, match=f"'{name}' {says}"):
+    with pytest.raises(InputError, match=f"'{name}' {message}"):
         load_model(path)
 
 
 @pytest.mark.parametrize("text", ["[]", "3", '"x"', "null", "{", "[" * 100_000, '{"schema": ' + "9" * 5000 + "}"])
-def test_a_header_that_is_no_record(tmp_path: Path, text: str) -> None:
+def test_a_header_that_is_not_a_record_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.model"
     path.write_bytes(save({"a": np.zeros(2)}, {"tagsight": text}))
     with pytest.raises(InputError, match=r"a\.model"):
@@ -175,7 +175,7 @@ def test_a_header_that_is_no_record(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["BF16", "F8_E4M3", "F8_E5M2", "I4", "X"])
-def test_a_type_that_numpy_lacks(tmp_path: Path, dtype: str) -> None:
+def test_a_dtype_that_numpy_lacks_is_refused(tmp_path: Path, dtype: str) -> None:
     size = {"BF16": 2}.get(dtype, 1)
     metadata = {"a": {"dtype": dtype, "shape": [4], "data_offsets": [0, 4 * size]}, "__metadata__": {"tagsight": "{}"}}
     header = json.dumps(metadata).encode()

@@ -32,7 +32,7 @@ from tagsight.storage.tensor_file import read_tensors, save_tensors
 DEEP_SMALL = "4176f539b088e91cf0998cd7f1f291322d68f370edfdc372ced3069be547c2db"
 
 
-def _reader(length: int, classes: int, seed: int) -> Linear:
+def _make_linear(length: int, classes: int, seed: int) -> Linear:
     rng = np.random.default_rng(seed)
     return Linear(rng.random((length, classes), np.float32), rng.random(classes, np.float32))
 
@@ -62,10 +62,10 @@ def make_model(noise: str = "isotropic", **choices: Any) -> TrainedModel:
                 None,
                 None,
                 RegionClassifiers(
-                    _reader(8, 2, 0),
-                    _reader(6, 3, 1),
+                    _make_linear(8, 2, 0),
+                    _make_linear(6, 3, 1),
                     AttributeClassifier(
-                        _reader(6, 1, 2), *np.array([[[0.5], [1.0], [-1.0]], [[0.2], [0.4], [0.6]]], np.float32)
+                        _make_linear(6, 1, 2), *np.array([[[0.5], [1.0], [-1.0]], [[0.2], [0.4], [0.6]]], np.float32)
                     ),
                     np.arange(24, dtype=np.float32).reshape(3, 8),
                     ClassifierWeights(attribute_likelihood=0.3),
@@ -193,7 +193,7 @@ def test_attributes_of_objects_are_loaded(tmp_path: Path, name: str, wrong: np.n
     ],
 )
 def test_a_photo_prior_is_loaded(tmp_path: Path, name: str, wrong: Any, message: str) -> None:
-    prior = PhotoPrior(*_reader(8, 2, 0), 30.0)
+    prior = PhotoPrior(*_make_linear(8, 2, 0), 30.0)
     model, path = replace_parts(make_model(), classifiers=None, photo_prior=prior), tmp_path / "a.model"
     save_model(model, path)
     assert_same(load_model(path).predictor.parts.photo_prior, prior)
@@ -244,12 +244,12 @@ def test_every_array_of_a_model_has_a_required_shape(noise: str) -> None:
 
 
 def test_the_names_of_all_checks_exist() -> None:
-    """Checks of fields that no model has would check nothing."""
+    """A check of a field that no model has would check nothing."""
     rng = np.random.default_rng(0)
     attributes = ObjectAttributes(rng.uniform(0.1, 0.9, (2, 1)), rng.normal(size=(1, 6)), rng.normal(size=(1, 6)))
     full = make_model("full", exclusive=True, shrinkage=2.5, attribute_shrinkage=20.0, sparsity=1.0)
     models = [
-        replace_parts(full, object_attributes=attributes, photo_prior=PhotoPrior(*_reader(8, 2, 0), 30.0)),
+        replace_parts(full, object_attributes=attributes, photo_prior=PhotoPrior(*_make_linear(8, 2, 0), 30.0)),
         make_model(),
     ]
     tensors, numbers = set[str](), set[str]()
@@ -265,13 +265,13 @@ def test_the_same_model_is_the_same_bytes(model: TrainedModel, path: Path) -> No
 
 
 @pytest.mark.parametrize("keep", [0, 4, 100, -1, -1000])
-def test_a_file_cut_short_is_refused(path: Path, keep: int) -> None:
+def test_a_truncated_file_is_refused(path: Path, keep: int) -> None:
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(InputError, match=r"a\.model.*cut short"):
         load_model(path)
 
 
-def test_an_altered_number_is_noticed(path: Path) -> None:
+def test_an_altered_number_is_detected(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[-3] ^= 1
     path.write_bytes(content)
@@ -280,7 +280,7 @@ def test_an_altered_number_is_noticed(path: Path) -> None:
 
 
 def test_the_network_is_the_one_the_model_was_trained_with() -> None:
-    """The toy model is of vectors of 8 numbers, which no network gives: the length is left out."""
+    """The model is for vectors of 8 numbers, which no network gives, so the length is not checked."""
     extractor_config = ExtractorConfig("deep-small", None, DEEP_SMALL, None)
     assert open_extractor(extractor_config).fingerprint == DEEP_SMALL
     with pytest.raises(InputError, match="is not the network that the model was trained with"):
@@ -292,7 +292,7 @@ def test_a_network_of_the_user_keeps_its_path(path: Path) -> None:
     assert load_model(path).extractor_config.features == "/networks/deep"
 
 
-def test_a_schema_that_is_no_longer_read_says_so(path: Path) -> None:
+def test_an_older_schema_is_refused_with_the_remedy(path: Path) -> None:
     rewrite_header(path, schema=11)
     with pytest.raises(InputError, match=r"that is older \(schema 11, this one reads 12\); train again"):
         load_model(path)
@@ -307,13 +307,13 @@ def rewrite_header(path: Path, **changes: object) -> None:
     save_file(load_file(path), path, {**metadata, "tagsight": json.dumps(header)})
 
 
-def test_an_altered_header_is_noticed(path: Path) -> None:
+def test_an_altered_header_is_detected(path: Path) -> None:
     rewrite_header(path, record={})
     with pytest.raises(InputError, match="is damaged: its checksum does not match; train again"):
         load_model(path)
 
 
-def test_a_newer_schema_says_to_upgrade(path: Path) -> None:
+def test_a_newer_schema_is_refused_with_the_advice_to_upgrade(path: Path) -> None:
     rewrite_header(path, schema=99)
     with pytest.raises(InputError, match=r"that is newer \(schema 99, .*upgrade tagsight"):
         load_model(path)

@@ -1,4 +1,4 @@
-"""Attributes of objects, from training to answers, on planted photos."""
+"""Attributes of objects, from training to predictions, on planted photos."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tagsight.classifiers.calibration import Calibration
 from tagsight.data.vocabulary import Tags
 from tagsight.errors import InputError
 from tagsight.model.object_attributes import learn_probability
-from tagsight.predict.object_attributes import AS_MODELLED, complete_counts, describe_objects, describe_parts
+from tagsight.predict.object_attributes import UNCALIBRATED_ODDS, complete_counts, describe_objects, describe_parts
 from tagsight.predict.predictor import Calibrations, Predictor, infer_regions, predict_photos
 from tagsight.training import fit as fitting
 from tagsight.training.batches import ALIGN
@@ -53,9 +53,9 @@ def test_predictions_match_a_computation_by_hand(fitted: Predictor, world: World
     fitted = fitted._replace(calibration=Calibrations(attributes=Calibration(0.7, -0.2, None, 0.4)))
     phi = fitted.parts.learned.state.appearance.mean[:OBJECTS]
     for photo, posterior in zip(world.photos[:3], predict_photos(fitted, world.photos[:3]), strict=True):
-        stacked, seen = infer_regions(fitted, [photo])
-        assert np.isneginf(seen.log_odds[:, OBJECTS : OBJECTS + ATTRIBUTES]).all()
-        share = seen.assign[:, :OBJECTS].astype(np.float64)
+        stacked, inference = infer_regions(fitted, [photo])
+        assert np.isneginf(inference.log_odds[:, OBJECTS : OBJECTS + ATTRIBUTES]).all()
+        share = inference.assign[:, :OBJECTS].astype(np.float64)
         for o in range(OBJECTS):
             if share[:, o].sum() < 0.5:
                 continue
@@ -77,27 +77,29 @@ def test_predictions_match_a_computation_by_hand(fitted: Predictor, world: World
 def test_a_part_that_is_one_object_is_described_as_that_object(fitted: Predictor, world: World) -> None:
     attributes = fitted.parts.object_attributes
     assert attributes is not None
-    stacked, seen = infer_regions(fitted, world.photos[:1])
-    phi = seen.appearance[:OBJECTS]
-    share = seen.assign[:, :OBJECTS].astype(np.float64)
+    stacked, inference = infer_regions(fitted, world.photos[:1])
+    phi = inference.appearance[:OBJECTS]
+    share = inference.assign[:, :OBJECTS].astype(np.float64)
     o = int(share.sum(axis=0).argmax())
-    described = describe_objects(attributes, fitted.calibration.attributes, phi, stacked.X, seen.log_odds)
+    described = describe_objects(attributes, fitted.calibration.attributes, phi, stacked.X, inference.log_odds)
     mine = np.where(share[:, o] > 0.5, 1.0, 0.0)
     parts = np.stack([mine, np.ones(len(mine))])
-    found = describe_parts(attributes, fitted.calibration.attributes, phi, stacked.X, seen.log_odds, parts)
+    found = describe_parts(attributes, fitted.calibration.attributes, phi, stacked.X, inference.log_odds, parts)
     assert_allclose(found[0], described.attributes_by_object[o], rtol=0.02)
     assert ((found > 0) & (found < 1)).all()
 
 
-def test_planted_attributes_are_found_by_name_and_by_place(world: World) -> None:
-    judge = draw_world(150, seed=1)
+def test_planted_attributes_are_found_given_name_and_given_location(world: World) -> None:
+    test_world = draw_world(150, seed=1)
     options = {name: value for name, value in vars(OPTIONS).items() if name != "weights"}
     method = StackedIBPMethod(**options).fit(world.photos, world.tags)
-    assert score_given_name(method.predict(judge.photos), judge.instances) > 0.95
-    assert score_given_location(method, judge.photos, judge.instances).mean_ap > 0.95
+    assert score_given_name(method.predict(test_world.photos), test_world.instances) > 0.95
+    assert score_given_location(method, test_world.photos, test_world.instances).mean_ap > 0.95
 
 
-def test_a_budget_of_memory_changes_nothing(parts: FitResult, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_limit_does_not_change_the_result(
+    parts: FitResult, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fitting, "plan_length", lambda *_: ALIGN)
     spilled = fit_photos(world.photos, world.tags, replace(OPTIONS, memory=10**12))
     fitted, stored = parts.predictor, spilled.predictor
@@ -118,7 +120,7 @@ def test_examples_of_attributes_are_regions_of_photos_tagged_with_them(parts: Fi
             assert world.labels[spot.photo][spot.region] > 0
 
 
-def test_counts_hold_attributes_with_their_objects(fitted: Predictor) -> None:
+def test_counts_of_attributes_follow_their_objects(fitted: Predictor) -> None:
     assert fitted.parts.object_attributes is not None
     count, pair = complete_counts(fitted.parts.object_attributes, fitted.parts.learned)
     theta, objects = fitted.parts.object_attributes.probability, fitted.parts.learned.summary.count[:OBJECTS]
@@ -130,12 +132,12 @@ def test_counts_hold_attributes_with_their_objects(fitted: Predictor) -> None:
     assert_array_equal(count[:OBJECTS], objects)
 
 
-def test_too_few_photos_to_calibrate_on_leave_the_models_own_odds() -> None:
+def test_without_held_out_photos_odds_are_uncalibrated() -> None:
     few = draw_world(20, seed=2)
-    assert fit_photos(few.photos, few.tags, OPTIONS).predictor.calibration.attributes == AS_MODELLED
+    assert fit_photos(few.photos, few.tags, OPTIONS).predictor.calibration.attributes == UNCALIBRATED_ODDS
 
 
-def test_photos_without_objects_or_attributes_are_learned_from(world: World) -> None:
+def test_photos_without_objects_or_attributes_are_used_in_training(world: World) -> None:
     for tags in (
         world.tags._replace(attributes=world.tags.attributes[:, :0]),
         world.tags._replace(objects=world.tags.objects[:, :0]),
@@ -149,19 +151,19 @@ def test_photos_without_objects_or_attributes_are_learned_from(world: World) -> 
         assert posterior.attributes.shape[1] == few.attributes.shape[1]
 
 
-def test_new_photos_looked_at_together_are_described_too(fitted: Predictor, world: World) -> None:
+def test_transductive_predictions_have_attributes(fitted: Predictor, world: World) -> None:
     transductive = predict_photos(fitted, world.photos[:20], transductive=True)
     assert all(np.isfinite(part).all() for posterior in transductive for part in posterior)
 
 
-def test_beside_region_classifiers_they_are_refused(world: World) -> None:
+def test_attributes_of_objects_are_refused_together_with_region_classifiers(world: World) -> None:
     with pytest.raises(InputError, match="attributes_of objects needs a model without region classifiers"):
         fit_photos(world.photos, world.tags, TrainOptions(attributes_of="objects"))
     with pytest.raises(InputError, match="attributes_of must be one of regions, objects"):
         fit_photos(world.photos, world.tags, TrainOptions(attributes_of="photos", classifiers=False))
 
 
-def test_calibration_is_of_evidence_and_prior(fitted: Predictor) -> None:
+def test_calibration_weighs_evidence_and_prior(fitted: Predictor) -> None:
     assert isinstance(fitted.calibration.attributes, Calibration)
     assert fitted.calibration.attributes.error is not None
     assert fitted.calibration.attributes.error < 0.1

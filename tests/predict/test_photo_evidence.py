@@ -1,4 +1,4 @@
-"""What the model alone says of photos as wholes, by hand."""
+"""Photo-level evidence and attribute support, computed by hand."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 
 from tagsight.classifiers.calibration import MAX_LOG_ODDS, Calibration, fit_calibration
 from tagsight.data.vocabulary import Tags
-from tagsight.demo.mask_measures import mean_defined
+from tagsight.demo.mask_measures import average_defined
 from tagsight.engine.inference import NewPhotos, infer_photos
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.predict.photo_evidence import collect_photo_evidence, measure_attribute_support
+from tagsight.predict.photo_evidence import collect_photo_evidence, compute_attribute_support
 from tagsight.predict.predictor import Predictor, predict_photos, stack_regions
 from tagsight.training import fit as fitting
 from tagsight.training.batches import FeatureSpace, InMemoryBatches, OnDiskBatches
@@ -23,16 +23,16 @@ from tagsight_bench.evaluation.ranking import average_precision, measure_columns
 from tests.baselines.planted import World, draw_world
 
 
-def test_company_is_a_mean_of_log_odds_weighed_by_affinity() -> None:
+def test_attribute_support_is_a_mean_of_log_odds_weighted_by_affinity() -> None:
     M = np.array([[0.5, -0.25, 0.0], [0.0, 0.0, 0.2]])
     strongest = np.array([[4.0, 8.0, -6.0], [-np.inf, 8.0, 1e9], [-np.inf, -np.inf, -np.inf]])
     expected = [[(0.5 * 4 - 0.25 * 8) / 0.75, -6.0], [-8.0, MAX_LOG_ODDS], [0.0, 0.0]]
-    assert_allclose(measure_attribute_support(strongest, M), expected)
+    assert_allclose(compute_attribute_support(strongest, M), expected)
 
 
-def test_an_object_nothing_goes_with_has_no_company() -> None:
-    assert measure_attribute_support(np.array([[3.0, 4.0]]), np.zeros((2, 2))).tolist() == [[0.0, 0.0]]
-    assert measure_attribute_support(np.zeros((2, 0)), np.zeros((3, 0))).tolist() == [[0.0] * 3] * 2
+def test_an_object_without_correlated_attributes_has_no_attribute_support() -> None:
+    assert compute_attribute_support(np.array([[3.0, 4.0]]), np.zeros((2, 2))).tolist() == [[0.0, 0.0]]
+    assert compute_attribute_support(np.zeros((2, 0)), np.zeros((3, 0))).tolist() == [[0.0] * 3] * 2
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,9 @@ def infer(fitted: Predictor, photo: PhotoFeatures) -> Array:
     return infer_photos(fitted.parts.learned, NewPhotos(*stacked, anything)).log_odds
 
 
-def test_a_photo_is_asked_for_the_clearest_region_and_the_company(world: World, fitted: Predictor) -> None:
+def test_the_probability_of_an_object_combines_its_best_region_and_the_attribute_support(
+    world: World, fitted: Predictor
+) -> None:
     scale = Calibration(0.1, -1.0, None, 0.3)
     factors = fitted.parts.learned.settings.factors
     M = fitted.parts.learned.state.affinity[: factors.objects, factors.objects : factors.tagged]
@@ -73,58 +75,58 @@ def test_a_photo_is_asked_for_the_clearest_region_and_the_company(world: World, 
     ):
         objects, attributes = np.hsplit(infer(fitted, photo)[:, : factors.tagged], [factors.objects])
         for o in range(factors.objects):
-            said = sum(
+            total = sum(
                 M[o, a] * min(max(attributes[:, a].max(), -MAX_LOG_ODDS), MAX_LOG_ODDS)
                 for a in range(factors.attributes)
             )
-            attribute_support = said / np.abs(M[o]).sum()
+            attribute_support = total / np.abs(M[o]).sum()
             assert posterior.photo[o] == pytest.approx(scale.apply(objects[:, o].max(), attribute_support), rel=1e-4)
-            like = fitted.calibration.attributes.apply(attributes[np.argmax(objects[:, o])])
-            assert_allclose(posterior.attributes_by_object[o], like, rtol=1e-4)
+            found_odds = fitted.calibration.attributes.apply(attributes[np.argmax(objects[:, o])])
+            assert_allclose(posterior.attributes_by_object[o], found_odds, rtol=1e-4)
 
 
-def test_what_is_barred_is_neither_there_nor_company(world: World, fitted: Predictor) -> None:
+def test_objects_and_attributes_that_are_not_allowed_have_no_effect(world: World, fitted: Predictor) -> None:
     fitted = calibrate(fitted, Calibration(0.1, -1.0, None, 0.3))
     n_objects, n_attributes = (part.shape[1] for part in world.tags)
     allowed = Tags(np.ones((3, n_objects), np.uint8), np.zeros((3, n_attributes), np.uint8))
     allowed.objects[:, 0] = 0
     alone = calibrate(fitted, Calibration(0.1, -1.0, None))
     answers = (predict_photos(model, world.photos[:3], allowed) for model in (fitted, alone))
-    for with_company, without in zip(*answers, strict=True):
-        assert with_company.photo[0] == 0
-        assert (with_company.photo[1:] > 0).all()
-        assert_allclose(with_company.photo, without.photo)
+    for with_support, without in zip(*answers, strict=True):
+        assert with_support.photo[0] == 0
+        assert (with_support.photo[1:] > 0).all()
+        assert_allclose(with_support.photo, without.photo)
 
 
-def test_without_the_field_there_is_no_company(world: World) -> None:
+def test_without_the_field_attribute_support_is_zero(world: World) -> None:
     alone = fit(world, 0.0)
-    assert alone.parts.learned.state.affinity.any()  # counted, and not read
+    assert alone.parts.learned.state.affinity.any()  # estimated, but not used
     assert alone.calibration.objects.photo_slope == 0.0
     odds = np.random.default_rng(0).normal(size=(6, alone.parts.learned.settings.factors.total))
     assert not collect_photo_evidence(odds, np.array([0, 0, 0, 1, 1, 1]), alone.parts.learned).attribute_support.any()
 
 
-def test_company_tells_objects_whose_attributes_go_with_them() -> None:
-    """Of the planted photos, those in which each object has attributes of its own two alone."""
+def test_attribute_support_improves_the_ranking_of_objects_with_correlated_attributes() -> None:
+    """On the planted photos in which each object has only its own two attributes."""
     drawn = draw_world(1500, seed=1)
     mine = [
         i
         for i, found in enumerate(drawn.instances)
         if all(set(np.flatnonzero(has)) <= {o, o + 1} for o, has in zip(found.objects, found.attributes, strict=True))
     ]
-    learn, judge = mine[: len(mine) // 2], mine[len(mine) // 2 :]
+    train, test = mine[: len(mine) // 2], mine[len(mine) // 2 :]
     rng = np.random.default_rng(0)
 
     def blur(photo: PhotoFeatures) -> PhotoFeatures:
         return photo._replace(features=photo.features + rng.normal(0, 1.5, photo.features.shape).astype(np.float16))
 
     photos = [blur(photo) for photo in drawn.photos]
-    tags = Tags(drawn.tags.objects[learn], drawn.tags.attributes[learn])
-    found = fit(drawn._replace(photos=[photos[i] for i in learn], tags=tags), 2.0)
+    tags = Tags(drawn.tags.objects[train], drawn.tags.attributes[train])
+    found = fit(drawn._replace(photos=[photos[i] for i in train], tags=tags), 2.0)
     assert found.calibration.objects.photo_slope > 0.01
-    new, truth = [photos[i] for i in judge], drawn.tags.objects[judge]
+    new, truth = [photos[i] for i in test], drawn.tags.objects[test]
     right = [
-        mean_defined(
+        average_defined(
             measure_columns(
                 average_precision, np.array([prediction.photo for prediction in predict_photos(model, new)]), truth
             )
@@ -134,8 +136,10 @@ def test_company_tells_objects_whose_attributes_go_with_them() -> None:
     assert right[0] > right[1] + 0.01
 
 
-def test_calibration_is_that_of_photos_asked_one_by_one(world: World, fitted: Predictor, tmp_path: Path) -> None:
-    """Attributes where the tagged objects are, or anywhere; objects with their company, which here goes with them."""
+def test_posterior_calibration_equals_that_computed_photo_by_photo(
+    world: World, fitted: Predictor, tmp_path: Path
+) -> None:
+    """Attributes at the tagged objects, or anywhere in photos without one; objects with their attribute support."""
     n, K, A = 40, *(part.shape[1] for part in world.tags)
     M = np.zeros_like(fitted.parts.learned.state.affinity)
     M[:K, K : 2 * K] = np.eye(K)
@@ -152,12 +156,12 @@ def test_calibration_is_that_of_photos_asked_one_by_one(world: World, fitted: Pr
     assert found.calibration.objects.photo_slope > 0.01
     for part in ("slope", "photo_slope", "offset"):
         assert getattr(found.calibration.objects, part) == pytest.approx(getattr(objects, part), rel=1e-3)
-    asked = [(i, one[:, o].argmax()) for i, one in enumerate(odds) for o in np.flatnonzero(tags.objects[i])]
-    like = [odds[i][j, K : K + A] for i, j in asked]
+    located = [(i, one[:, o].argmax()) for i, one in enumerate(odds) for o in np.flatnonzero(tags.objects[i])]
+    found_odds = [odds[i][j, K : K + A] for i, j in located]
     bare = [i for i in range(n) if not tags.objects[i].any()]
-    like += [odds[i][:, K : K + A].max(axis=0) for i in bare]
-    real = tags.attributes[[i for i, _ in asked] + bare]
-    attributes = fit_calibration(np.array(like).T.ravel(), real.T.ravel())
+    found_odds += [odds[i][:, K : K + A].max(axis=0) for i in bare]
+    real = tags.attributes[[i for i, _ in located] + bare]
+    attributes = fit_calibration(np.array(found_odds).T.ravel(), real.T.ravel())
     assert_allclose(found.calibration.attributes[:2], attributes[:2], rtol=1e-3)
     sizes = np.array([len(photo.features) for photo in photos])
     stored = calibrate_posteriors(OnDiskBatches(photos, sizes, space, tmp_path, 13), tags, fitted.parts)

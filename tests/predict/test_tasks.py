@@ -1,4 +1,4 @@
-"""Answers from a hand-made posterior of a hand-made photo."""
+"""Objects, attributes and segmentation from a hand-made posterior."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.predict.annotate import annotate_photo, describe_object, regions_inside, scale_boxes
+from tagsight.predict.annotate import annotate_photo, describe_object, scale_boxes, select_regions
 from tagsight.predict.predictor import Calibrations, Prediction, Predictor
 from tagsight.predict.segment import refine_objects, segment_objects
 from tagsight.predict.trained_model import TrainedModel
@@ -32,7 +32,7 @@ def model() -> TrainedModel:
     return TrainedModel(*blank)._replace(vocabulary=vocabulary, predictor=predictor)
 
 
-def test_objects_come_by_probability_each_with_its_own_attributes(model: TrainedModel) -> None:
+def test_objects_are_sorted_by_probability_each_with_its_own_attributes(model: TrainedModel) -> None:
     horse, car = annotate_photo(model, PHOTO, POSTERIOR, n_attributes=2)
     assert (horse.name, horse.score, horse.region) == ("horse", 0.95, 0)
     assert [a.name for a in horse.attributes] == ["furry", "brown"]
@@ -40,10 +40,10 @@ def test_objects_come_by_probability_each_with_its_own_attributes(model: Trained
     assert [a.name for a in car.attributes] == ["shiny", "brown"]
 
 
-def test_what_is_found_is_as_probable_as_the_object_where_it_is_clearest() -> None:
+def test_the_best_region_has_the_probability_of_the_object_in_the_photo() -> None:
     assert_allclose(POSTERIOR.found[:, 0], [0.95, 0.95 * 0.2 / 0.9, 0.95 * 0.3 / 0.9])
-    barred = POSTERIOR._replace(objects=POSTERIOR.objects * [1, 0])
-    assert_array_equal(barred.found[:, 1], 0)
+    restricted = POSTERIOR._replace(objects=POSTERIOR.objects * [1, 0])
+    assert_array_equal(restricted.found[:, 1], 0)
 
 
 def test_the_threshold_leaves_out_objects_and_attributes(model: TrainedModel) -> None:
@@ -60,15 +60,15 @@ def test_a_named_object_is_described_inside_a_box(model: TrainedModel) -> None:
     inside = describe_object(model, PHOTO, POSTERIOR, "horse", box=(0, 0, 4, 2))
     assert inside.attributes[0] == ("furry", 0.7)  # there, 0.8 in all
     assert describe_object(model, PHOTO, POSTERIOR, "horse", box=(0, 2, 4, 4)).region == 2
-    with pytest.raises(InputError, match="does not know the object 'cow'; it knows horse, car"):
+    with pytest.raises(InputError, match="has no object 'cow'; its objects are horse, car"):
         describe_object(model, PHOTO, POSTERIOR, "cow")
 
 
-def test_a_box_takes_regions_half_inside_or_else_the_most() -> None:
-    assert_array_equal(regions_inside(PHOTO, (0, 0, 6, 2)), [True, False, False])
-    assert_array_equal(regions_inside(PHOTO, (6, 2, 8, 4)), [False, True, False])
+def test_a_box_selects_regions_half_inside_or_the_one_most_inside() -> None:
+    assert_array_equal(select_regions(PHOTO, (0, 0, 6, 2)), [True, False, False])
+    assert_array_equal(select_regions(PHOTO, (6, 2, 8, 4)), [False, True, False])
     with pytest.raises(InputError, match="does not fit a photo of 8 x 4"):
-        regions_inside(PHOTO, (0, 0, 9, 4))
+        select_regions(PHOTO, (0, 0, 9, 4))
 
 
 def test_segments_have_the_size_of_the_photo_and_background_below_the_threshold() -> None:

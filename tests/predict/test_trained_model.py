@@ -1,4 +1,4 @@
-"""What a trained model says of photos, put together by hand from its parts."""
+"""Predictions of a trained model, computed by hand from its parts."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from tagsight.training.options import TrainOptions
 from tests.baselines.planted import draw_world
 
 
-def test_an_object_is_as_probable_as_its_clearest_region_and_the_whole_photo_say(
+def test_the_probability_of_an_object_combines_its_best_region_and_the_photo_classifier(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 25)
@@ -25,12 +25,12 @@ def test_an_object_is_as_probable_as_its_clearest_region_and_the_whole_photo_say
     assert fitted.parts.classifiers is not None
     new = world.photos[:5]
     stacked = stack_regions(new, fitted.embedding)
-    reading = score_regions(Regions(new, fitted.embedding.views, stacked.X), fitted.parts.classifiers)
+    scores = score_regions(Regions(new, fitted.embedding.views, stacked.X), fitted.parts.classifiers)
     scale = fitted.calibration.objects
     assert scale.photo_slope > 0
     for i, posterior in enumerate(predict_photos(fitted, new)):
-        clearest = reading.objects[stacked.groups == i].max(axis=0)
-        expected = expit(scale.slope * clearest + scale.photo_slope * reading.photo[i] + scale.offset)
+        clearest = scores.objects[stacked.groups == i].max(axis=0)
+        expected = expit(scale.slope * clearest + scale.photo_slope * scores.photo[i] + scale.offset)
         assert_allclose(posterior.photo, expected, rtol=1e-5)
         assert_allclose(posterior.found.max(axis=0), posterior.photo)
         assert np.array_equal(posterior.found.argmax(axis=0), posterior.objects.argmax(axis=0))
@@ -42,9 +42,7 @@ def test_an_object_is_as_probable_as_its_clearest_region_and_the_whole_photo_say
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_kin_have_less_to_say_where_every_region_is_an_object(
-    background: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_smoothing_is_weaker_without_background(background: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 5)
     monkeypatch.setattr(learn, "has_background", lambda *_: background)
     world = draw_world(40, seed=1)
@@ -57,7 +55,7 @@ def test_kin_have_less_to_say_where_every_region_is_an_object(
     assert (fitted.parts.classifiers.background > 0) == background
 
 
-def test_the_photo_effect_takes_a_share_of_the_photos_mean_from_its_regions() -> None:
+def test_the_photo_effect_subtracts_a_share_of_the_photos_mean() -> None:
     """Training, new photos and boxes use one embedding, which a share of 1 centres on the photo."""
     world = draw_world(60, seed=1)
     plain, centred = (
@@ -74,7 +72,7 @@ def test_the_photo_effect_takes_a_share_of_the_photos_mean_from_its_regions() ->
     assert_allclose(sums.square, np.sum(everything**2), rtol=1e-5)
 
 
-def test_adjectives_alone_are_learned_without_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attributes_alone_are_learned_without_region_classifiers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 5)
     world = draw_world(60, seed=2)
     fitted = fit_photos(

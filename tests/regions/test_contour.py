@@ -26,7 +26,7 @@ def test_one_grey_level_is_a_contour():
     ("left", "right"),
     [((0, 0, 0), (255, 255, 255)), ((200, 60, 60), (60, 140, 60)), ((120, 120, 120), (150, 120, 120))],
 )
-def test_an_edge_is_strongest_where_it_lies(left, right):
+def test_a_contour_is_strongest_at_the_edge(left, right):
     contour = measure_contour(make_halves(left, right))
     assert set(contour.argmax(axis=1)) <= {29, 30}
     assert contour[:, [0, -1]].max() < 0.05 * contour.max()
@@ -39,7 +39,7 @@ def test_mirrored_and_turned_photos_have_mirrored_and_turned_contours():
     np.testing.assert_allclose(measure_contour(pixels.transpose(1, 0, 2)), contour.T, rtol=1e-4, atol=1e-3)
 
 
-def test_step_edges_answer_in_proportion_to_lab_distance():
+def test_contours_of_step_edges_are_proportional_to_lab_distance():
     """Grey 50 to 100 and 100 to 150 are 18.8 and 21.0 apart in L* (CIE formula)."""
 
     def lightness(grey):
@@ -52,7 +52,7 @@ def test_step_edges_answer_in_proportion_to_lab_distance():
     assert strong / weak == pytest.approx(expected, rel=0.01)
 
 
-def test_texture_parts_regions_of_equal_mean_colour():
+def test_texture_separates_regions_of_equal_mean_colour():
     pixels = np.full((60, 80, 3), 128, np.uint8)
     checks = np.indices((60, 40)).sum(axis=0) % 2
     pixels[:, 40:] = np.where(checks, 160, 96)[..., None]

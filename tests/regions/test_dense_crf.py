@@ -8,11 +8,11 @@ from tagsight.errors import InputError
 from tagsight.regions.dense_crf import (
     DEFAULTS,
     Field,
-    bilateral_filter,
-    mean_field,
-    normalise,
+    make_bilateral_filter,
+    make_spatial_filter,
+    normalise_kernel,
     refine_labels,
-    spatial_filter,
+    run_mean_field,
 )
 from tagsight.regions.permutohedral import build_lattice, filter_values
 from tagsight.types import Array, Floats
@@ -58,9 +58,9 @@ def place_pixels(height: int, width: int, reach: float) -> Floats:
 def test_the_spatial_filter_sums_all_pairs():
     values = np.random.default_rng(0).random((12 * 9, 3))
     exact = sum_pairs(place_pixels(9, 12, 1.7)) @ values
-    one = spatial_filter((9, 12), 1.7)(values)
+    one = make_spatial_filter((9, 12), 1.7)(values)
     assert_allclose(one / one.sum() * exact.sum(), exact, rtol=2e-3)
-    same = normalise(spatial_filter((9, 12), 1.7), 108)(values)
+    same = normalise_kernel(make_spatial_filter((9, 12), 1.7), 108)(values)
     assert_allclose(same, normal(place_pixels(9, 12, 1.7)) @ values, atol=2e-4)
 
 
@@ -70,26 +70,26 @@ def normal(points: Array) -> Floats:
     return kernel / np.sqrt(np.outer(degree, degree))
 
 
-def test_mean_field_with_exact_filters_is_the_article_s():
+def test_mean_field_with_exact_filters_equals_that_of_the_article():
     rng = np.random.default_rng(1)
     unary = np.log(rng.dirichlet(np.ones(4), 80))
-    near, alike = sum_pairs(rng.normal(size=(80, 2))), sum_pairs(rng.normal(size=(80, 5)))
+    near, similar_colours = sum_pairs(rng.normal(size=(80, 2))), sum_pairs(rng.normal(size=(80, 5)))
     filters = [
-        (3.0, normalise(lambda values: near @ values, 80)),
-        (10.0, normalise(lambda values: alike @ values, 80)),
+        (3.0, normalise_kernel(lambda values: near @ values, 80)),
+        (10.0, normalise_kernel(lambda values: similar_colours @ values, 80)),
     ]
-    exact = infer_exactly(unary, [(3.0, near), (10.0, alike)], 6)
-    assert_allclose(mean_field(unary, filters, 6), exact, atol=1e-6)
+    exact = infer_exactly(unary, [(3.0, near), (10.0, similar_colours)], 6)
+    assert_allclose(run_mean_field(unary, filters, 6), exact, atol=1e-6)
 
 
 @pytest.mark.parametrize(("d", "worst", "mean"), [(1, 0.06, 0.01), (2, 0.15, 0.02), (5, 0.35, 0.06)])
-def test_the_lattice_is_near_the_sum_over_all_pairs(d: int, worst: float, mean: float):
+def test_the_lattice_approximates_the_sum_over_all_pairs(d: int, worst: float, mean: float):
     """Normalised as the field uses it; the stated error of the approximation."""
     rng = np.random.default_rng(d)
     points = rng.uniform(-1.5, 1.5, (400, d))
     values = rng.random((400, 3))
     lattice = build_lattice(points)
-    found = normalise(lambda v: filter_values(lattice, v), 400)(values)
+    found = normalise_kernel(lambda v: filter_values(lattice, v), 400)(values)
     exact = normal(points) @ values
     error = np.abs(found - exact) / exact
     assert error.max() < worst
@@ -106,7 +106,7 @@ def test_the_lattice_is_linear_and_its_weights_are_shares():
     assert_allclose(filter_values(lattice, values), kernel @ values, rtol=1e-4)
 
 
-def test_far_points_do_not_meet():
+def test_distant_points_do_not_interact():
     points = np.array([[0.0, 0.0], [0.1, 0.0], [40.0, 40.0]])
     kernel = filter_values(build_lattice(points), np.eye(3))
     assert kernel[0, 1] > 0.5 * kernel[0, 0]
@@ -130,11 +130,11 @@ def test_refined_labels_agree_with_the_exact_field():
     kernels = [(2.0, sum_pairs(place_pixels(14, 18, 1.5))), (4.0, sum_pairs(points))]
     unary = np.log(probability.reshape(-1, 2))
     exact = infer_exactly(unary, kernels, 5)
-    found = mean_field(
+    found = run_mean_field(
         unary,
         [
-            (2.0, normalise(spatial_filter((14, 18), 1.5), 252)),
-            (4.0, normalise(bilateral_filter(pixels, field), 252)),
+            (2.0, normalise_kernel(make_spatial_filter((14, 18), 1.5), 252)),
+            (4.0, normalise_kernel(make_bilateral_filter(pixels, field), 252)),
         ],
         5,
     )
@@ -142,7 +142,7 @@ def test_refined_labels_agree_with_the_exact_field():
     assert_array_equal(refine_labels(probability, pixels, field).ravel(), exact.argmax(axis=1))
 
 
-def test_a_noisy_mask_is_mended_and_its_edge_drawn_to_the_photo_s():
+def test_a_noisy_mask_is_smoothed_and_its_edge_moved_to_that_of_the_photo():
     pixels, side = draw_edge(4)
     shifted = np.roll(side, 3, axis=1)
     shifted[:, :3] = 0
@@ -158,7 +158,7 @@ def test_a_noisy_mask_is_mended_and_its_edge_drawn_to_the_photo_s():
     assert (flat != side).mean() > 0.05
 
 
-def test_labels_keep_their_numbers_where_others_are_nowhere():
+def test_labels_keep_their_numbers_if_others_are_pruned():
     pixels, side = draw_edge(6)
     probability = np.full((*side.shape, 6), 1e-3)
     probability[..., 2] = np.where(side, 0.1, 0.8)

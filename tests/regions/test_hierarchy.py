@@ -43,7 +43,7 @@ def test_noise_gives_as_many_regions_as_asked(n_regions):
     assert cut_hierarchy(draw_contour(0), n_regions).max() + 1 == n_regions
 
 
-def test_walls_fall_weakest_first():
+def test_weak_boundaries_are_merged_first():
     walls = (3.0, 1.0, 2.0)
 
     def joined_pairs(n_regions):
@@ -56,7 +56,7 @@ def test_walls_fall_weakest_first():
     assert joined_pairs(1) == [True, True, True]
 
 
-def test_a_speck_with_a_sharp_rim_gives_way_to_two_large_halves():
+def test_a_small_spot_with_a_sharp_contour_is_merged_before_two_large_halves():
     contour = np.zeros((60, 80), np.float32)
     contour[:, 39:41] = 1.0
     contour[10:16, 10:16] = 100.0
@@ -67,7 +67,7 @@ def test_a_speck_with_a_sharp_rim_gives_way_to_two_large_halves():
     assert labels[12, 12] == labels[50, 10]
 
 
-def test_large_halves_outweigh_a_smaller_room_behind_a_sharper_wall():
+def test_large_halves_are_preferred_to_a_smaller_region_with_a_stronger_boundary():
     contour = np.zeros((60, 80), np.float32)
     contour[:, 39:41] = 1.0
     contour[8:32, 8:32] = 2.0

@@ -25,7 +25,7 @@ def test_too_few_values_are_refused_by_number():
 
 
 @pytest.mark.parametrize("size", [(10, 6), (23, 17), (3, 2), (1, 1), (500, 1)])
-def test_each_pixel_comes_from_where_its_centre_falls(size):
+def test_each_pixel_is_copied_from_the_pixel_at_its_centre(size):
     labels = np.arange(60).reshape(6, 10)
     resized = resize_map(labels, size)
     assert resized.shape == size[::-1]

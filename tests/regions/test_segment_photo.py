@@ -22,7 +22,7 @@ def draw_photo(seed, shape=(70, 90)):
 
 
 def check_regions(regions, shape):
-    """Assert what `Regions` promises."""
+    """Assert the properties that `Regions` states."""
     labels = regions.labels
     assert labels.shape == shape
     assert labels.dtype == np.int32
@@ -60,7 +60,7 @@ def test_tiny_photos_have_regions(shape):
     check_regions(segment_photo(pixels), shape)
 
 
-def test_a_line_of_two_colours_is_parted_at_the_change():
+def test_a_line_of_two_colours_is_split_at_the_change():
     pixels = np.zeros((1, 100, 3), np.uint8)
     pixels[:, 60:] = (220, 200, 40)
     labels = segment_photo(pixels, 2).labels[0]
@@ -110,11 +110,11 @@ def test_another_process_gives_the_same_regions(tmp_path):
         np.zeros((0, 4, 3), np.uint8),
     ],
 )
-def test_what_is_no_photo_is_refused_with_its_shape(pixels):
+def test_arrays_that_are_not_photos_are_refused_with_their_shape(pixels):
     with pytest.raises(InputError, match=r"pixels must be .* not \("):
         segment_photo(pixels)
 
 
-def test_no_regions_cannot_be_asked_for():
+def test_zero_regions_are_refused():
     with pytest.raises(InputError, match="into 0 regions"):
         segment_photo(np.zeros((4, 4, 3), np.uint8), 0)

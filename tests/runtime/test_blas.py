@@ -1,4 +1,4 @@
-"""BLAS is held to one thread where bytes must be equal, whatever other threads of the process do."""
+"""BLAS has one thread inside the blocks, whatever other threads of the process do."""
 
 import threading
 
@@ -11,7 +11,7 @@ from tagsight.runtime.blas import one_blas_thread
 
 
 def count_threads() -> set[int]:
-    """Threads of every BLAS library that tagsight's arithmetic goes through."""
+    """The numbers of threads of all BLAS libraries that tagsight uses."""
     libraries = ThreadpoolController().select(user_api="blas").info()
     return {library["num_threads"] for library in libraries if "scipy" in library["filepath"]}
 
@@ -46,19 +46,19 @@ def test_a_block_that_ends_leaves_the_limit_to_one_that_still_runs() -> None:
 
 
 def test_any_thread_can_hold_blas_while_the_main_thread_has_set_a_number() -> None:
-    seen: list[set[int]] = []
+    counts: list[set[int]] = []
 
     def compute() -> None:
         with one_blas_thread():
-            seen.append(count_threads())
-        seen.append(count_threads())
+            counts.append(count_threads())
+        counts.append(count_threads())
 
     for library in ThreadpoolController().select(user_api="blas").lib_controllers:
         library.set_num_threads(2)  # without a block: the main thread stays in control
     other = threading.Thread(target=compute)
     other.start()
     other.join()
-    assert seen == [{1}, {2}]
+    assert counts == [{1}, {2}]
 
 
 def test_an_exception_lifts_the_limit() -> None:

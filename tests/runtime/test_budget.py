@@ -1,4 +1,4 @@
-"""A budget of memory is kept, in a process whose resident memory is measured, and changes no bit of the answer."""
+"""Training under a memory limit keeps it, measured in a process of its own, and gives the same bits."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ def measure(repository: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_the_budget_is_kept(measure: Any) -> None:
+def test_training_stays_within_the_memory_limit(measure: Any) -> None:
     held = measure("held", 0)
     budget = held["resident_before_bytes"] + 350 * 10**6
     assert held["peak_bytes"] > 1.2 * budget

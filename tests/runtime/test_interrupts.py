@@ -57,7 +57,7 @@ print(twice(3.0))
 """
 
 
-def test_a_signal_is_noticed_at_the_next_check() -> None:
+def test_a_signal_is_detected_at_the_next_check() -> None:
     stop = Stop()
     stop.check()
     stop.receive(signal.SIGTERM)
@@ -94,7 +94,7 @@ def test_a_signal_that_the_parent_ignores_stays_ignored() -> None:
     assert said.strip().endswith(f"StoppedError: stopped by SIGTERM; {ADVICE}")
 
 
-def test_an_interrupt_while_a_cached_kernel_is_loaded_leaves_it_sound(tmp_path: Path) -> None:
+def test_an_interrupt_while_a_cached_kernel_is_loaded_does_not_damage_it(tmp_path: Path) -> None:
     """llvmlite drops an exception that is raised while it asks for cached code, and links an empty module."""
     (tmp_path / "one_kernel.py").write_text(KERNEL)
     compile_first = "import sys; sys.path.insert(0, sys.argv[1]); from one_kernel import twice; twice(1.0)"

@@ -1,4 +1,4 @@
-"""A kernel cached on disk is never used after a change in any source it was made from."""
+"""A cached kernel is never used after a change of a source from which it was compiled."""
 
 import importlib
 import sys
@@ -29,7 +29,7 @@ def caller():
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stand-in for the package that the stamp is made of."""
+    """A folder in place of the package for the stamp of the sources."""
     (tmp_path / "model").mkdir()
     (tmp_path / "regions").mkdir()
     (tmp_path / "runtime").mkdir()
@@ -43,14 +43,14 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "name", ["runtime/kernels.py", "model/numerics.py", "model/sticks.py", "model/new.py", "regions/new.py"]
 )
-def test_the_stamp_sees_every_source_of_kernels(package: Path, name: str):
+def test_the_stamp_depends_on_every_source_of_kernels(package: Path, name: str):
     before = kernels.stamp_sources()
     assert kernels.stamp_sources() == before
     (package / name).write_text("a = 2\n")
     assert kernels.stamp_sources() != before
 
 
-def test_kernels_live_where_the_stamp_looks():
+def test_all_kernels_are_in_the_folders_of_the_stamp():
     package = Path(kernels.__file__).parents[1]
     homes = {path.relative_to(package).parts[0] for path in package.rglob("*.py") if "@kernel(" in path.read_text()}
     assert homes == set(kernels.FOLDERS)
@@ -66,18 +66,18 @@ def test_another_stamp_is_another_key(monkeypatch: pytest.MonkeyPatch):
     assert digamma._cache._index_key((), codegen) != key
 
 
-def test_a_caller_is_compiled_anew_when_what_it_calls_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Numba alone would answer 1 twice: the caller's own file did not change."""
+def test_a_caller_is_compiled_again_if_its_callee_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Numba's own cache would return 1 twice, since the file of the caller did not change."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     (tmp_path / "stamped_caller.py").write_text(CALLER)
     for value in (1, 2):
         (tmp_path / "stamped_helper.py").write_text(HELPER.format(value=value))
-        monkeypatch.setattr(kernels, "STAMP", f"sources that say {value}")
+        monkeypatch.setattr(kernels, "STAMP", f"sources with {value}")
         assert _import_anew("stamped_caller").caller() == value
 
 
-def test_what_is_cached_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_cached_kernel_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "stamped_helper.py").write_text(HELPER.format(value=3))
     (tmp_path / "stamped_caller.py").write_text(CALLER)

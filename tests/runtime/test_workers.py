@@ -1,4 +1,4 @@
-"""Worker processes: the same results in the same order, from any kind of program, and they end with it."""
+"""Worker processes: the same results in the same order from any kind of program, and they end with it."""
 
 import os
 import signal
@@ -65,13 +65,13 @@ def test_results_come_in_order(n_workers: int) -> None:
     assert list(map_in_workers(abs, range(-20, 0), n_workers)) == list(range(20, 0, -1))
 
 
-def test_an_error_is_raised_here_and_says_where_it_comes_from() -> None:
+def test_an_error_of_a_worker_is_raised_with_its_traceback() -> None:
     with pytest.raises(InputError, match=r"^7 is odd\n") as caught:
         list(map_in_workers(refuse_odd, [2, 4, 7, 8], 2))
     assert "in refuse_odd" in caught.value.__notes__[0]
 
 
-def test_a_worker_that_is_killed_is_one_sentence() -> None:
+def test_a_killed_worker_is_reported_in_one_sentence() -> None:
     with pytest.raises(TagsightError, match=r"^a worker process ended \(killed by SIGKILL\); .* fewer workers$"):
         list(map_in_workers(partial(signal.raise_signal), [signal.SIGKILL], 1))
 
@@ -84,7 +84,7 @@ def test_a_stop_does_not_wait_for_workers(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
 def test_workers_end_with_the_program_that_started_them(repository: Path, number: signal.Signals) -> None:
-    """Their standard error is the program's: it is read to the end when the last of them is gone."""
+    """Their standard error is that of the program: it is at its end when the last worker has ended."""
     with subprocess.Popen(
         [sys.executable, "-c", WAIT], cwd=repository, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as program:
@@ -112,7 +112,7 @@ def test_a_program_without_a_guard_may_use_them(way: str, photos: list[Path], tm
     assert (run.returncode, run.stdout, run.stderr) == (0, f"begins\n{len(photos)}\n", "")
 
 
-def test_workers_are_as_many_as_there_is_work_for(photos: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_workers_are_started_than_there_are_chunks(photos: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def note(function: object, chunks: list[list[Path]], n_workers: int) -> list[list[Path]]:
@@ -122,7 +122,7 @@ def test_workers_are_as_many_as_there_is_work_for(photos: list[Path], monkeypatc
     extractor_config = ExtractorConfig("deep")
     described = extract(
         photos[:3], extractor_config, n_regions=8, n_workers=8
-    )  # so few are described by the process itself
+    )  # so few photos are extracted by the process itself
     monkeypatch.setattr(extraction, "map_in_workers", note)
     extract(photos, extractor_config, n_regions=8, n_workers=8)
     assert asked == [2]  # six photos are left, four of which make a chunk
@@ -131,7 +131,7 @@ def test_workers_are_as_many_as_there_is_work_for(photos: list[Path], monkeypatc
 
 
 @pytest.mark.slow
-def test_workers_give_the_bytes_of_the_process_itself(
+def test_workers_give_the_same_bytes_as_one_process(
     photos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_workers = extract(photos, ExtractorConfig("deep"), n_regions=8, n_workers=2).entries

@@ -1,4 +1,4 @@
-"""Damaged files of a checkpoint: every changed bit is noticed, in one sentence with the remedy."""
+"""Damaged files of a checkpoint: every changed bit is reported in one sentence with the remedy."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,9 +29,9 @@ REMEDY = r"train again without --resume|upgrade tagsight"  # a flipped bit may b
 
 @pytest.fixture(scope="module")
 def fitted() -> tuple[Fit, FitProgress]:
-    seen: list[FitProgress] = []
-    fit, _ = fit_shards(cut(1), make_spec(Loop(12, 1e-5, on_progress=seen.append)), ComputeTarget(n_workers=1))
-    return fit, seen[-1]
+    positions: list[FitProgress] = []
+    fit, _ = fit_shards(cut(1), make_spec(Loop(12, 1e-5, on_progress=positions.append)), ComputeTarget(n_workers=1))
+    return fit, positions[-1]
 
 
 def assert_noticed(path: Path, load: Callable[[], Any], remedy: str) -> None:
@@ -45,7 +45,9 @@ def assert_noticed(path: Path, load: Callable[[], Any], remedy: str) -> None:
     load()
 
 
-def test_what_a_fit_gave_and_where_it_stands(fitted: tuple[Fit, FitProgress], tmp_path: Path) -> None:
+def test_every_changed_bit_of_a_fit_and_its_position_is_detected(
+    fitted: tuple[Fit, FitProgress], tmp_path: Path
+) -> None:
     fit, position = fitted
     save_record(fit, tmp_path / "fit", FORMAT)
     assert_noticed(tmp_path / "fit", lambda: load_record(Fit, tmp_path / "fit", FORMAT), REMEDY)
@@ -53,7 +55,7 @@ def test_what_a_fit_gave_and_where_it_stands(fitted: tuple[Fit, FitProgress], tm
     assert_noticed(tmp_path / "position", lambda: load_record(FitProgress, tmp_path / "position", FORMAT), REMEDY)
 
 
-def test_local_posteriors(tmp_path: Path) -> None:
+def test_every_changed_bit_of_local_posteriors_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "current-0.safetensors"
     save_local(Local(np.arange(9.0), np.ones((3, 2, 2)), np.zeros((3, 2), np.int64)), path)
     assert_noticed(path, lambda: load_posterior(tmp_path), REMEDY)
@@ -63,7 +65,7 @@ def test_local_posteriors(tmp_path: Path) -> None:
             ask(tmp_path)
 
 
-def test_results_of_stages(tmp_path: Path) -> None:
+def test_every_changed_bit_of_stage_results_is_detected(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(tmp_path / "c", {"a": 1}, resume=False, stop=Stop())
     assert checkpoint.load_result("calibration", Calibration) is None
     checkpoint.save_result("calibration", Calibration(0.1, -2.0, None))
@@ -72,7 +74,7 @@ def test_results_of_stages(tmp_path: Path) -> None:
     assert_noticed(path, lambda: checkpoint.load_result("calibration", Calibration), REMEDY)
 
 
-def test_shards(tmp_path: Path) -> None:
+def test_every_changed_bit_of_shards_is_detected(tmp_path: Path) -> None:
     (shard,) = cut(1)
     save_shard(shard, tmp_path / "s")
     for name in ("features.npy", "layout.safetensors"):

@@ -1,4 +1,4 @@
-"""A file appears whole or not at all."""
+"""Files are written whole or not at all."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ def test_content_is_written_and_replaced(tmp_path: Path) -> None:
     assert os.listdir(path.parent) == ["file"]
 
 
-def test_others_may_read_what_the_user_lets_them(tmp_path: Path) -> None:
+def test_files_have_the_permissions_of_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
         write_atomically(tmp_path / "file", b"one")

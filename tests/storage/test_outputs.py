@@ -1,4 +1,4 @@
-"""What tagsight did not write stays, whatever command is pointed at it."""
+"""Files that tagsight did not write are never changed, whatever the output path."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tagsight.engine.checkpoint import open_checkpoint, remove_checkpoint
 from tagsight.errors import InputError
 from tagsight.runtime.interrupts import Stop
-from tagsight.storage.files import place_partial, write_atomically
+from tagsight.storage.files import name_partial, write_atomically
 from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import (
     RECORD,
@@ -35,13 +35,13 @@ def test_a_new_or_empty_folder_is_claimed_and_claimed_again(tmp_path: Path) -> N
         claim_folder(folder, "index")
 
 
-def test_what_a_killed_process_or_the_system_left_does_not_make_a_folder_foreign(tmp_path: Path) -> None:
-    place_partial(tmp_path).write_text("half")
+def test_partial_files_and_system_files_do_not_make_a_folder_foreign(tmp_path: Path) -> None:
+    name_partial(tmp_path).write_text("half")
     (tmp_path / ".DS_Store").write_text("")
     claim_folder(tmp_path, "index")
 
 
-def test_a_folder_of_someone_else_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused_and_not_changed(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(InputError, match=r"holds 'letter.txt', which tagsight did not write: choose a new or an empty"):
         claim_folder(tmp_path, "index")
@@ -54,7 +54,7 @@ def test_a_folder_of_another_kind_is_refused(tmp_path: Path) -> None:
         claim_folder(tmp_path, "tagsight index")
 
 
-def test_a_folder_made_before_there_were_markers_is_recognised(tmp_path: Path) -> None:
+def test_a_folder_without_a_marker_is_recognised_by_its_content(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}")
     claim_folder(tmp_path, "index", lambda folder: (folder / "manifest.json").exists())
 
@@ -111,7 +111,7 @@ def test_an_input_is_never_written_over_even_if_tagsight_made_it(tmp_path: Path)
         SharedFolder(tmp_path, [tmp_path / "way/a.png"]).check(["a.png"])
 
 
-def test_a_record_torn_by_a_kill_still_counts(tmp_path: Path) -> None:
+def test_a_truncated_record_is_still_read(tmp_path: Path) -> None:
     SharedFolder(tmp_path).write("a.png", b"one")
     with (tmp_path / RECORD).open("ab") as file:
         file.write(b'\n{"file": "b.p')
@@ -135,7 +135,7 @@ def test_a_lock_file_with_content_is_not_removed(tmp_path: Path) -> None:
     assert (tmp_path / "my.model.lock").read_text() == "mine"
 
 
-def test_a_folder_that_only_looks_like_a_checkpoint_stays(tmp_path: Path) -> None:
+def test_a_folder_that_resembles_a_checkpoint_stays(tmp_path: Path) -> None:
     folder = tmp_path / "my.model.checkpoint"
     for name in ("results/a.csv", "fits/b.csv", "work/c.csv"):
         write_atomically(folder / name, b"mine")
@@ -147,7 +147,7 @@ def test_a_folder_that_only_looks_like_a_checkpoint_stays(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("header", ['{"identity": "my passport"}', '"identity"', '{"schema": 1, "identity": 2}'])
-def test_a_header_of_someone_else_is_not_a_checkpoints(tmp_path: Path, header: str) -> None:
+def test_a_foreign_header_is_not_one_of_a_checkpoint(tmp_path: Path, header: str) -> None:
     folder = tmp_path / "my.model.checkpoint"
     write_atomically(folder / "results/r.json", b"mine")
     write_atomically(folder / "header.json", header.encode())
@@ -166,7 +166,7 @@ def test_a_lock_is_never_a_link(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_a_checkpoint_goes_and_leaves_what_someone_put_beside_it(tmp_path: Path) -> None:
+def test_removing_a_checkpoint_keeps_other_files(tmp_path: Path) -> None:
     folder = tmp_path / "my.model.checkpoint"
     open_checkpoint(folder, {"seed": 0}, resume=False, stop=Stop()).save_result("a", 1)
     (folder / "notes.txt").write_text("mine")

@@ -1,4 +1,4 @@
-"""The codec of records: what is saved is loaded, and what does not fit is refused with the name of the field."""
+"""The codec of records: a saved record is loaded unchanged, and invalid content is refused with its field."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -228,7 +228,7 @@ def test_a_fault_names_the_file_and_the_field(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", [{"schema": "x"}, {"schema": 3}, {"schema": 3, "record": []}, {}])
-def test_a_header_that_is_no_record_is_refused(tmp_path: Path, header: dict[str, Any]) -> None:
+def test_a_header_that_is_not_a_record_is_refused(tmp_path: Path, header: dict[str, Any]) -> None:
     save_tensors(tmp_path / "a", header, {})
     with pytest.raises(InputError, match="write it again"):
         load_record(Everything, tmp_path / "a", FORMAT)

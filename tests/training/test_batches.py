@@ -1,4 +1,4 @@
-"""Photos in runs on disk give the bits of photos in memory: model, readers, calibration, examples."""
+"""Batches on disk give the same bits as photos in memory: model, classifiers, calibration, examples."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -41,12 +41,14 @@ def flatten(value: Any) -> list[bytes]:
         TrainOptions(n_free=2, classifiers=False, exclusive=True, shrinkage=2.0, attribute_shrinkage=20.0),
     ],
 )
-def test_a_budget_does_not_change_a_bit(world: World, options: TrainOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of one block of photos: the last of fewer photos, and neither of two thirds of the photos."""
+def test_a_memory_limit_does_not_change_a_bit(
+    world: World, options: TrainOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of one block of photos; the last batch is shorter."""
     monkeypatch.setattr(photo_batches, "ALIGN", 64)
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 25)
     held = fit_photos(world.photos, world.tags, options)
-    seen: list[int] = []
+    n_batches: list[int] = []
 
     def plan(*arguments: object) -> int:
         return 64
@@ -54,35 +56,35 @@ def test_a_budget_does_not_change_a_bit(world: World, options: TrainOptions, mon
     class Counting(OnDiskBatches):
         def __init__(self, *arguments: Any):
             super().__init__(*arguments)
-            seen.append(len(list(self)))
+            n_batches.append(len(list(self)))
 
     monkeypatch.setattr(fitting, "plan_length", plan)
     monkeypatch.setattr(fitting, "OnDiskBatches", Counting)
     stored = fit_photos(world.photos, world.tags, replace(options, memory=10**12))
-    assert seen == [2, 1, 3]  # calibrating, held out, learning
+    assert n_batches == [2, 1, 3]  # calibrating, held out, fitting
     assert flatten(stored) == flatten(held)
 
 
-def test_runs_hold_all_photos_once_and_are_not_made_again(world: World, tmp_path: Path) -> None:
+def test_batches_hold_all_photos_once_and_are_reused(world: World, tmp_path: Path) -> None:
     photos = world.photos
     space = fitting._learn_space(fitting._TaggedPhotos(photos, sizes_of(photos), world.tags), TrainOptions())
     held = photo_batches.InMemoryBatches(photos, space)
     whole = next(iter(held)).stacked
     made = OnDiskBatches(photos, sizes_of(photos), space, tmp_path, 64)
-    assert_runs(made, whole.X)
+    assert_batches(made, whole.X)
 
     class Gone(Subset):
         def __getitem__(self, index: Any) -> Any:
             if isinstance(index, slice):
                 return Gone(photos, np.arange(len(photos))[index])
-            raise AssertionError("asked for again")
+            raise AssertionError("loaded again")
 
     found = OnDiskBatches(Gone(photos, np.arange(len(photos))), sizes_of(photos), space, tmp_path, 64)
-    assert_runs(found, whole.X)
+    assert_batches(found, whole.X)
 
 
 @pytest.mark.parametrize("name", ["1.npy", "1.graph"])
-def test_a_damaged_run_is_made_again(world: World, tmp_path: Path, name: str) -> None:
+def test_a_damaged_batch_is_written_again(world: World, tmp_path: Path, name: str) -> None:
     photos = world.photos
     space = fitting._learn_space(fitting._TaggedPhotos(photos, sizes_of(photos), world.tags), TrainOptions())
     OnDiskBatches(photos, sizes_of(photos), space, tmp_path, 64)
@@ -97,18 +99,18 @@ def sizes_of(photos: list[PhotoFeatures]) -> np.ndarray:
     return np.array([len(photo.features) for photo in photos])
 
 
-def assert_runs(runs: OnDiskBatches, X: np.ndarray) -> None:
+def assert_batches(batches: OnDiskBatches, X: np.ndarray) -> None:
     rows, last = [], 0
-    for run in runs:
-        assert isinstance(run, PhotoBatch)
-        assert run.photo_range.start == last
-        assert len(run.photos) == run.photo_range.stop - last == run.stacked.groups[-1] + 1
-        rows.append(run.stacked.X.copy())
-        last = run.photo_range.stop
+    for batch in batches:
+        assert isinstance(batch, PhotoBatch)
+        assert batch.photo_range.start == last
+        assert len(batch.photos) == batch.photo_range.stop - last == batch.stacked.groups[-1] + 1
+        rows.append(batch.stacked.X.copy())
+        last = batch.photo_range.stop
     assert np.array_equal(np.concatenate(rows), X)
 
 
-def test_the_strongest_spots_of_runs_are_those_of_all() -> None:
+def test_merged_top_regions_of_batches_are_those_of_all_photos() -> None:
     rng = np.random.default_rng(0)
     log_odds = np.round(rng.normal(0, 2, (120, 4)))  # with ties
     log_odds[:, 3] = -1.0
@@ -118,27 +120,27 @@ def test_the_strongest_spots_of_runs_are_those_of_all() -> None:
     assert merge_top_regions(parts) == whole
     assert whole[3] == ()
     for k in range(3):
-        assert len({spot.photo for spot in whole[k]}) == len(whole[k]) == 6
+        assert len({top_region.photo for top_region in whole[k]}) == len(whole[k]) == 6
         strongest = max(log_odds[:, k])
         assert whole[k][0].score == strongest
-        assert all(log_odds[4 * spot.photo + spot.region, k] == spot.score for spot in whole[k])
+        assert all(log_odds[4 * top_region.photo + top_region.region, k] == top_region.score for top_region in whole[k])
 
 
 @pytest.mark.parametrize(
     ("text", "size"), [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("800mb", 8 * 10**8), ("64KiB", 2**16)]
 )
-def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
+def test_sizes_are_parsed(text: str, size: int) -> None:
     assert read_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "2", "GB", "-1GB", "2 gallons", "1e3MB", "9" * 400 + "GB"])
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_text_that_is_not_a_size_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="memory must be a size such as 2GB"):
         read_size(text)
 
 
 @pytest.mark.parametrize("resident", [3 * 10**8, 1_244_000_000])
-def test_a_budget_that_is_too_small_is_refused_with_what_it_takes(
+def test_a_memory_limit_that_is_too_small_is_refused_with_the_required_size(
     resident: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "measure_resident", lambda: resident)
@@ -152,7 +154,7 @@ def test_a_budget_that_is_too_small_is_refused_with_what_it_takes(
     assert more % photo_batches.ALIGN == 0
 
 
-def test_room_is_what_the_process_does_not_hold() -> None:
+def test_the_remaining_memory_excludes_that_of_the_process() -> None:
     before = measure_resident()
     ballast = np.ones(200 * 10**6, np.uint8)
     assert measure_resident() - before > 1.5 * 10**8
@@ -161,6 +163,6 @@ def test_room_is_what_the_process_does_not_hold() -> None:
     assert write_size(460_000_000) == "460MB"
 
 
-def test_a_budget_is_for_the_processors(world: World) -> None:
+def test_a_memory_limit_is_refused_on_a_gpu(world: World) -> None:
     with pytest.raises(InputError, match="memory limits device 'cpu'"):
         fit_photos(world.photos, world.tags, TrainOptions(memory=10**12, device="cuda"))

@@ -60,7 +60,7 @@ def test_words_and_factors_match_the_model(client: httpx.Client, web_files: WebF
 
 
 def test_the_regions_of_a_photo_cover_it(client: httpx.Client, web_files: WebFiles) -> None:
-    regions = open_index(web_files.index_folder).look_up(2).regions
+    regions = open_index(web_files.index_folder).load_photo(2).regions
     answer = client.get("/api/photos/2").json()
     assert answer["size"] == list(regions.size)
     width, height = regions.size
@@ -80,7 +80,7 @@ def test_the_regions_of_a_photo_cover_it(client: httpx.Client, web_files: WebFil
 
 
 def test_the_mask_equals_the_segmentation(client: httpx.Client, web_files: WebFiles) -> None:
-    regions = open_index(web_files.index_folder).look_up(2).regions
+    regions = open_index(web_files.index_folder).load_photo(2).regions
     for threshold in (0.2, 0.5):
         answer = client.get("/api/photos/2/mask.png", params={"threshold": threshold})
         image = Image.open(BytesIO(answer.content))
@@ -93,7 +93,7 @@ def test_an_outline_surrounds_the_best_region_and_its_fitting_neighbours(web_fil
     n_apart = 0
     for column, word in enumerate(index.manifest.objects):
         for hit in index.find(word, top=5):
-            regions = index.look_up(hit.photo).regions
+            regions = index.load_photo(hit.photo).regions
             (area,) = index.find_areas(hit.photo, word).areas
             inside = np.unique(regions.labels[area])
             fits = np.flatnonzero(regions.probabilities[:, column] >= 0.5 * hit.score)

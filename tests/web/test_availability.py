@@ -67,7 +67,7 @@ def test_a_busy_index_is_answered_with_503_and_retry_after(index_copy: Index, mo
         raise BusyError("there is not enough memory for this request now; try again later")
 
     with serve_in_thread(index_copy) as address:
-        for name in ("find", "look_up", "find_areas", "like", "list_photos"):
+        for name in ("find", "load_photo", "find_areas", "find_similar", "list_photos"):
             monkeypatch.setattr(Index, name, refuse)
         word = index_copy.manifest.objects[0]
         for path in (f"/?q={word}", "/", "/photos/1"):
@@ -152,7 +152,7 @@ def test_no_error_contains_paths_of_the_server(index_copy: Index, web_files: Web
 def test_a_failure_of_the_server_is_reported_in_one_sentence(
     index_copy: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Index, "look_up", lambda *_: 1 / 0)
+    monkeypatch.setattr(Index, "load_photo", lambda *_: 1 / 0)
     with serve_in_thread(index_copy) as address:
         api, page = request(address, "/api/photos/1"), request(address, "/photos/1")
     assert (api.status_code, page.status_code) == (500, 500)

@@ -116,7 +116,7 @@ def test_pointing_at_a_region_shows_its_words_and_outlines_can_be_hidden(
     browser.get(f"{address}/photos/{hit.photo}")
     details = by_id(browser, "details")
     assert "Point at a region" in details.text
-    regions = index.look_up(hit.photo).regions
+    regions = index.load_photo(hit.photo).regions
     wanted = hit.matches[0].region
     rows, columns = (regions.labels == wanted).nonzero()
     middle = len(rows) // 2

@@ -38,7 +38,7 @@ def test_the_api_lists_the_objects_of_the_command(
         assert [one["score"] for one in listed] == pytest.approx([one["score"] for one in expected], abs=STEP)
         for field in ("name", "region"):
             assert [one[field] for one in listed] == [one[field] for one in expected]
-        probabilities = index.look_up(photo).regions.probabilities
+        probabilities = index.load_photo(photo).regions.probabilities
         for one in listed:
             column = probabilities[:, objects.index(one["name"])]
             assert column[one["region"]] == column.max() == one["score"]
@@ -88,7 +88,7 @@ def test_the_outline_of_an_object_surrounds_its_regions(web_files: WebFiles) -> 
 
     index = open_index(web_files.index_folder)
     for photo in range(10):
-        regions = index.look_up(photo).regions
+        regions = index.load_photo(photo).regions
         for one in draw_photo(regions, 3).objects:
             column = regions.names.objects.index(one.name)
             inside = regions.named.label == column + 1

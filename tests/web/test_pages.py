@@ -104,7 +104,7 @@ def test_a_photo_reached_from_a_search_shows_the_match(client: httpx.Client, web
 def test_a_photo_is_shown_even_if_the_query_is_invalid(client: httpx.Client) -> None:
     answer = client.get("/photos/1", params={"q": "zzz"})
     assert answer.status_code == 200
-    assert "does not know the word" in answer.text
+    assert "has no word" in answer.text
     assert 'id="searched"' not in answer.text
     assert 'id="searched"' not in client.get("/photos/1").text
 
@@ -172,7 +172,7 @@ def test_hostile_tags_and_file_names_are_escaped(client: httpx.Client, web_files
 
 
 def test_a_photo_page_lists_every_region(client: httpx.Client, web_files: WebFiles) -> None:
-    stored = open_index(web_files.index_folder).look_up(1)
+    stored = open_index(web_files.index_folder).load_photo(1)
     page = client.get("/photos/1").text
     for region, row in enumerate(stored.regions.probabilities[:, : len(stored.regions.names.objects)]):
         assert f'data-region="{region}"' in page

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.classifiers.calibration import MAX_LOG_ODDS, fit_calibration
-from tagsight.demo.mask_measures import mean_defined
+from tagsight.demo.mask_measures import average_defined
 from tagsight.errors import InputError
 from tagsight.types import Array, Floats, Ints
 from tagsight_bench.evaluation.ranking import average_precision, measure_columns
@@ -99,4 +99,4 @@ def fit_platt_scaling(scores: Array, truth: Array) -> PlattScaling:
 
 def compute_map(scores: Array, truth: Array) -> float:
     """Mean average precision over tags; 0 where no photo has a tag."""
-    return float(np.nan_to_num(mean_defined(measure_columns(average_precision, scores, truth))))
+    return float(np.nan_to_num(average_defined(measure_columns(average_precision, scores, truth))))

@@ -1,4 +1,4 @@
-"""What the baselines share: region vectors, their means over photos and boxes, and region labels from masks.
+"""Inputs of the baselines: region vectors, their means over photos and boxes, and region labels from masks.
 
 A region's vector is standardised and projected (`codebook.learn_standard_projection`). The map is affine, so a linear
 score of a photo is the mean of the scores of its regions.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.demo.mask_measures import mean_defined
+from tagsight.demo.mask_measures import average_defined
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.types import Array, Floats
 from tagsight_bench.evaluation.method import Method, MethodPrediction
@@ -100,7 +100,7 @@ def list_given_name(predictions: Sequence[MethodPrediction], truth: Sequence[Ins
 def score_given_name(predictions: Sequence[MethodPrediction], truth: Sequence[Instances]) -> float:
     """Mean over attributes of the average precision over all pairs."""
     items = list_given_name(predictions, truth)
-    return mean_defined(measure_columns(average_precision, items.score, items.truth))
+    return average_defined(measure_columns(average_precision, items.score, items.truth))
 
 
 def score_given_location(method: Method, photos: Sequence[PhotoFeatures], truth: Sequence[Instances]) -> GivenLocation:
@@ -109,6 +109,6 @@ def score_given_location(method: Method, photos: Sequence[PhotoFeatures], truth:
     score = np.concatenate([method.describe_boxes(photo, instances.boxes) for photo, instances in boxed])
     attributes = np.concatenate([instances.attributes for _, instances in boxed])
     return GivenLocation(
-        mean_defined(measure_columns(average_precision, score, attributes)),
-        mean_defined(measure_columns(area_under_roc, score, attributes)),
+        average_defined(measure_columns(average_precision, score, attributes)),
+        average_defined(measure_columns(area_under_roc, score, attributes)),
     )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.demo.mask_measures import mean_defined
+from tagsight.demo.mask_measures import average_defined
 from tagsight.types import Array, Floats
 from tagsight_bench.evaluation.method import MethodPrediction
 from tagsight_bench.evaluation.ranking import (
@@ -94,7 +94,7 @@ def score_queries(
         interpolate_precision(trace_curve(s, t), RECALLS) for s, t in zip(score.T, relevant.T, strict=True) if t.any()
     ]
     return QueryScores(
-        mean_defined(measure_columns(average_recall, score, relevant)),
-        mean_defined(measure_columns(average_precision, score, relevant)),
+        average_defined(measure_columns(average_recall, score, relevant)),
+        average_defined(measure_columns(average_precision, score, relevant)),
         np.mean(curves, axis=0),
     )

@@ -1,1 +1,1 @@
-"""Collections with truth: one file each."""
+"""Collections with ground truth, one module each."""

@@ -12,26 +12,25 @@ from tagsight_bench.sources.source import Source, TrueBox, TruePhoto
 
 SPLITS = {"photos": ("train", "test"), "segmentation": ("segmentation-train", "segmentation-test")}
 
-# The paper does not list its eight. The last thirteen attributes of the file, skin to leather, are its materials;
-# "clear" and "shiny" say how a surface reflects and not what it is made of; of the rest, these are the eight that most
-# training photos have.
+# The paper does not list its eight materials. The last thirteen attributes of the file, skin to leather, are materials,
+# except for "clear" and "shiny", which are reflectances. Of the other eleven, these are on the most training photos.
 MATERIALS = ("skin", "metal", "plastic", "wood", "cloth", "furry", "glass", "feather")
 
 
 def read_apascal(folder: Path, part: str) -> Source:
-    """The photos of a part: photos or segmentation."""
-    learn, judge = SPLITS[part]
-    vocabulary = open_collection(folder, format="apascal", split=learn, colours=True).vocabulary
-    plain = open_collection(folder, format="apascal", split=learn).vocabulary.attributes
+    """The photos of a part: `photos` or `segmentation`."""
+    train, test = SPLITS[part]
+    vocabulary = open_collection(folder, format="apascal", split=train, colours=True).vocabulary
+    plain = open_collection(folder, format="apascal", split=train).vocabulary.attributes
     sets = {len(names): names for names in ((), MATERIALS, plain, vocabulary.attributes)}
-    return Source(vocabulary, sets, _read_split(folder, learn), _read_split(folder, judge), 255)
+    return Source(vocabulary, sets, _read_split(folder, train), _read_split(folder, test), 255)
 
 
 def _read_split(folder: Path, split: str) -> tuple[TruePhoto, ...]:
     outlined = {photo for outlines in SPLITS["segmentation"] for photo in list_photos(folder, split=outlines)}
     boxes: dict[str, list[TrueBox]] = {}
     for instance in read_instances(folder, split=split):
-        boxes.setdefault(instance.path.name, []).append(_know(instance))
+        boxes.setdefault(instance.path.name, []).append(_make_box(instance))
     return tuple(
         TruePhoto(
             photo.path,
@@ -44,6 +43,6 @@ def _read_split(folder: Path, split: str) -> tuple[TruePhoto, ...]:
     )
 
 
-def _know(instance: Instance) -> TrueBox:
-    x0, y0, x1, y1 = instance.box  # counted from 1, the last pixel included
+def _make_box(instance: Instance) -> TrueBox:
+    x0, y0, x1, y1 = instance.box  # numbered from 1, inclusive
     return TrueBox((instance.name,), instance.attributes, (x0 - 1, y0 - 1, x1, y1))

@@ -1,7 +1,7 @@
 """ImageNet Attribute: 9,600 photos of 384 synsets, each with one labelled box and 25 attributes.
 
-The paper's split is not released. Here an object is a synset; of its photos, by name, every other one is learned from,
-and the rest are judged on. A label that the annotators disagree on counts as no.
+The paper's split is not released. Here an object is a synset; of its photos in the order of their names, every other
+one is a training photo, and the rest are test photos. A label on which the annotators disagree counts as absent.
 """
 
 from itertools import groupby
@@ -24,7 +24,7 @@ def read_imagenet(folder: Path, part: str) -> Source:
     if lost := collection.problems:
         raise InputError(
             f"{len(lost)} of the photos cannot be used, first {str(lost[0].path)!r} ({lost[0].reason}): "
-            f"a bench needs all that {FILE} names"
+            f"a benchmark needs all photos that {FILE} names"
         )
     labels = read_labels(folder / FILE)
     boxes = dict(zip(labels.images, labels.boxes, strict=True))
@@ -32,12 +32,12 @@ def read_imagenet(folder: Path, part: str) -> Source:
     photos = sorted(collection.photos, key=lambda photo: (photo.objects, photo.path.name))
     for _, of_synset in groupby(photos, key=lambda photo: photo.objects):
         for turn, photo in enumerate(of_synset):
-            known[turn % 2].append(_know(photo, boxes[photo.path.stem]))
+            known[turn % 2].append(_make_photo(photo, boxes[photo.path.stem]))
     attributes = collection.vocabulary.attributes
     return Source(collection.vocabulary, {len(attributes): attributes}, tuple(known[0]), tuple(known[1]), 255)
 
 
-def _know(photo: TaggedPhoto, box: Floats) -> TruePhoto:
+def _make_photo(photo: TaggedPhoto, box: Floats) -> TruePhoto:
     width, height = read_size(photo.path)
     x0, y0 = np.floor(box[:2] * (width, height)).astype(int).clip(0, (width - 1, height - 1)).tolist()
     x1, y1 = np.ceil(box[2:] * (width, height)).astype(int).clip((x0 + 1, y0 + 1), (width, height)).tolist()

@@ -1,4 +1,4 @@
-"""LabelMe Outdoor with ADE20K's labels: 2,127 / 206 photos, 33 classes, every pixel of some class or unlabelled."""
+"""LabelMe Outdoor with ADE20K's labels: 2,127 / 206 photos, 33 classes; pixels have a class or are unlabelled."""
 
 from pathlib import Path
 

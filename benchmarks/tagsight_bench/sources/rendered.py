@@ -1,4 +1,4 @@
-"""What `tagsight demo` rendered: photos anyone can make, with boxes and masks."""
+"""The collection that `tagsight demo` rendered, with boxes and masks."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ from tagsight_bench.sources.source import Source, TrueBox, TruePhoto
 
 
 def read_rendered(folder: Path, part: str) -> Source:
-    """The photos; there is one part. The attribute that no tag names is left out."""
+    """The photos; there is one part. The attribute that is never tagged is left out."""
     collection = open_collection(folder / "train", format="folder")
     truth = read_truth(folder)
     named = tuple(word for word in truth.attributes if word != truth.hidden)
-    vocabulary = Vocabulary(truth.objects, named)  # a mask's value c is object c - 1
+    vocabulary = Vocabulary(truth.objects, named)  # the value c of a mask is object c - 1
     tagged = {photo.path.name: photo for photo in collection.photos}
-    known = [(photo.split, _know(folder, photo)) for photo in truth.photos]
-    learn = tuple(
+    known = [(photo.split, _make_photo(folder, photo)) for photo in truth.photos]
+    train = tuple(
         photo._replace(objects=tagged[photo.path.name].objects, attributes=tagged[photo.path.name].attributes)
         for split, photo in known
         if split == "train"
@@ -24,13 +24,13 @@ def read_rendered(folder: Path, part: str) -> Source:
     return Source(
         vocabulary,
         {0: (), len(named): named},
-        learn,
+        train,
         tuple(photo for split, photo in known if split == "test"),
         255,
     )
 
 
-def _know(folder: Path, photo: PhotoTruth) -> TruePhoto:
+def _make_photo(folder: Path, photo: PhotoTruth) -> TruePhoto:
     boxes = tuple(TrueBox((one.object,), one.attributes, one.box) for one in photo.instances)
     return TruePhoto(
         folder / photo.image,

@@ -1,4 +1,4 @@
-"""A collection with all that is known of its photos: what every source gives."""
+"""A collection with its ground truth, as every source returns it."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from tagsight.data.vocabulary import Vocabulary
 
-SHARE = 0.5  # of the training photos, to validate on
+SHARE = 0.5  # of the training photos, for validation
 SPLIT_SEED = 0  # the same split for every seed of a method
 
 
@@ -20,7 +20,7 @@ class TrueBox(NamedTuple):
 
 
 class TruePhoto(NamedTuple):
-    """A photo, its tags and what stands behind them."""
+    """A photo, its tags and its ground truth."""
 
     path: Path
     objects: tuple[str, ...]
@@ -30,18 +30,18 @@ class TruePhoto(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Photos to learn from and photos to be judged on."""
+    """Training photos and test photos."""
 
     vocabulary: Vocabulary  # with every attribute
     attribute_sets: dict[int, tuple[str, ...]]  # by size
-    learn: tuple[TruePhoto, ...]
-    judge: tuple[TruePhoto, ...]
-    void: int  # in files of masks: the value of pixels that do not count
+    train: tuple[TruePhoto, ...]
+    test: tuple[TruePhoto, ...]
+    void: int  # value of unlabelled pixels in mask files
 
 
-def hold_out(source: Source) -> Source:
-    """The training photos alone, split by a fixed seed: the photos to be judged on are never touched."""
-    order = np.random.default_rng(SPLIT_SEED).permutation(len(source.learn))
+def split_for_validation(source: Source) -> Source:
+    """The training photos, split into training and validation photos by a fixed seed; test photos are dropped."""
+    order = np.random.default_rng(SPLIT_SEED).permutation(len(source.train))
     cut = round(SHARE * len(order))
-    judge, learn = (tuple(source.learn[i] for i in np.sort(part)) for part in (order[:cut], order[cut:]))
-    return source._replace(learn=learn, judge=judge)
+    test, train = (tuple(source.train[i] for i in np.sort(part)) for part in (order[:cut], order[cut:]))
+    return source._replace(train=train, test=test)

@@ -45,7 +45,7 @@ MIN_PRIOR = 0.005  # P(a | o) is clipped to [MIN_PRIOR, 1 - MIN_PRIOR]
 
 
 class AttributeClassifier(NamedTuple):
-    """Attribute classifiers of regions, and what they know of each object."""
+    """Attribute classifiers of regions, and the attribute prior of each object."""
 
     regions: Linear  # directions of a region -> log-odds of attributes
     observed_log_odds: Array  # (1 + K_o, K_a) float32 log-odds of P(a | o) in background and each located object

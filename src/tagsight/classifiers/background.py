@@ -1,9 +1,10 @@
-"""Background detection: whether the object tags of photos name everything in them.
+"""Background detection: whether some regions of a collection show no tagged object.
 
-In some collections every region is some tagged object (sky, road, building ...), and there is no background. In
-others the tags name the foreground, and most regions are no object. The tags tell which: regions that look like an
-object come from photos that share its tag, regions that look like background come from photos that share no tag.
-For a region of a photo with tags L, with N its nearest regions in other photos and L_m the tags of the photo of m,
+In some collections the tags cover everything in a photo (sky, road, building ...), and there is no background. In
+others they cover the foreground only, and most regions show none of them. The nearest neighbours of a region
+distinguish the two cases: those of an object are in photos with the same tag, those of background in photos without a
+common tag. For a region of a photo with tags L, with N its nearest regions in other photos and L_m the tags of the
+photo of m,
 
     agreement = max_{o in L} mean_{m in N} [o in L_m],       chance = max_{o in L} share of the photos with o,
 
@@ -11,7 +12,7 @@ and with both averaged over a sample of regions drawn in proportion to area,
 
     coverage = (agreement - chance) / (1 - chance).
 
-A tag that all photos have carries no information and counts for nothing.
+There is a background if the coverage is below MIN_COVERAGE. A tag that all photos have is left out.
 """
 
 import numpy as np
@@ -26,12 +27,12 @@ MIN_COVERAGE = 0.5  # coverage from which there is no background
 
 
 def has_background(rows: Rows, photo: Array, area: Floats, objects: Array) -> bool:
-    """Whether regions with unit vectors (N, d) in photos `photo` (N,) show more than the tags `objects` (I, K_o)."""
+    """Whether there is a background, for unit vectors (N, d) of regions in photos `photo` (N,) with tags (I, K_o)."""
     return compute_coverage(rows, photo, area, objects) < MIN_COVERAGE
 
 
 def compute_coverage(rows: Rows, photo: Array, area: Floats, objects: Array) -> float:
-    """The coverage, at most 1; about 0 where appearance and tags are unrelated."""
+    """The coverage, at most 1; near 0 if the vectors of regions are independent of the tags."""
     tagged = objects.astype(bool)
     rng = np.random.default_rng(0)  # fixed: the sample is large enough for the result not to depend on it
     queries = rng.choice(len(area), N_QUERIES, p=area / area.sum())

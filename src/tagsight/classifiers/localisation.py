@@ -89,7 +89,7 @@ def assign_pseudo_labels(scores: LocalisationScores, photo: Array, *, background
     tagged = np.isfinite(scores.score)
     if not tagged.any():
         return scores.label * 0
-    threshold = otsu_threshold(scores.score[tagged]) if background else -np.inf
+    threshold = find_otsu_threshold(scores.score[tagged]) if background else -np.inf
     labels = np.where(scores.score > threshold, scores.label, np.int32(0))
     rows, objects = scores.best_regions.T
     n_labels = int(max(scores.label.max(), objects.max())) + 1
@@ -99,7 +99,7 @@ def assign_pseudo_labels(scores: LocalisationScores, photo: Array, *, background
     return labels
 
 
-def otsu_threshold(values: Floats) -> float:
+def find_otsu_threshold(values: Floats) -> float:
     """The threshold with the largest variance between the two sides (Otsu, 1979)."""
     count, edges = np.histogram(values, BINS)
     below = np.cumsum(count)[:-1]

@@ -1,14 +1,14 @@
-"""The photo-level prior: what a photo as a whole tells of its objects, as prior of its regions.
+"""The photo-level prior of objects: evidence from the whole photo for the labels of its regions.
 
 Object o is in photo i if L_io = 1, which the tags give in training. The objects shift the mean vector of the photo's
 regions from the overall mean mu:
 
     L_io ~ Bern(rho_o),    mean_i - mu ~ N(sum_o (L_io - rho_o) B_o, Psi).
 
-This is the model of attributes (`model.object_attributes`) one level up. For a photo without tags it gives log-odds of
-each object, linear in the mean vector. Combined with the log-odds of the object's clearest region and calibrated on
-held-out photos, they give P_io, the probability that the object is in the photo. The probability that a region is the
-object is then multiplied by P_io^strength. See docs/explanation/model.md, section 13.
+This is the model of attributes (`model.object_attributes`) with photos in place of objects. For a photo without tags
+it gives log-odds of each object, linear in the mean vector. Combined with the log-odds of the object's best region and
+calibrated on held-out photos, they give P_io, the probability that the object is in the photo. The probability that a
+region is the object is then multiplied by P_io^strength. See docs/explanation/model.md, section 13.
 """
 
 from collections.abc import Iterable, Sequence

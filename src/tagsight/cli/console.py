@@ -39,7 +39,7 @@ def list_problems(problems: Iterable["Problem"]) -> None:
 
 
 def show_text(text: str) -> str:
-    """A name from outside; quoted and escaped if it has characters that could act on a terminal."""
+    """A name for printing; quoted and escaped if it has characters that could control a terminal."""
     return text if text.isprintable() else repr(text)
 
 

@@ -36,8 +36,8 @@ def run(
     if query is not None:
         hits = opened.find(query, top=top, threshold=threshold)
     else:
-        photo, pixel = parse_place(str(like))
-        hits = [hit for hit in opened.like_file(photo, pixel, top=top) if hit.score >= threshold]
+        photo, pixel = parse_photo_pixel(str(like))
+        hits = [hit for hit in opened.find_similar_to_file(photo, pixel, top=top) if hit.score >= threshold]
     if output is not None:
         from tagsight.index.hits_page import render_hits
 
@@ -50,7 +50,7 @@ def run(
             print(format_hit(hit))
 
 
-def parse_place(text: str) -> tuple[Path, tuple[int, int] | None]:
+def parse_photo_pixel(text: str) -> tuple[Path, tuple[int, int] | None]:
     """The path and the pixel of text such as `photo.jpg:120,80`; without a pixel, the path and None."""
     match = re.fullmatch(r"(.+):(\d{1,9}),(\d{1,9})", text, re.DOTALL)
     return (Path(match[1]), (int(match[2]), int(match[3]))) if match else (Path(text), None)

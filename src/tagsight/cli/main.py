@@ -34,7 +34,7 @@ def main() -> None:
 
 @contextmanager
 def exit_with_code(advice: str) -> Generator[None]:
-    """Turn errors of the block into one sentence and an exit code; `advice` says how to continue after a signal."""
+    """Turn errors of the block into one sentence and an exit code; `advice` states how to continue after a signal."""
     install_handlers(advice)
     from tagsight.cli.console import flush_output, prepare_output, print_warnings
 

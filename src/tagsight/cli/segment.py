@@ -59,12 +59,12 @@ def run(
 
 
 def name_outputs(photos: Iterable[ChosenPhoto]) -> dict[ChosenPhoto, Path]:
-    """The name of each photo's output without suffix, relative to the folder of the outputs.
+    """The name of the output of each photo, without suffix, relative to the output folder.
 
-    A photo of a given folder keeps its place under that folder (`sub/x`); a photo given by its path keeps its own name
-    (`x`). Photos that would share a name keep their suffix (`x.jpg`). If they still share it, each is named by its path
-    from the deepest folder that holds all photos (`a/x.jpg`). A photo that was given more than once has one output.
-    Names that differ in case only count as equal, since some disks do not distinguish them.
+    A photo of a given folder is named by its path in that folder (`sub/x`), a photo given by its path by its file name
+    (`x`). Photos whose names would be equal keep their suffix (`x.jpg`). If the names are still equal, each is the path
+    from the deepest folder of all photos (`a/x.jpg`). A photo that was given twice has one output. Names that differ in
+    case only are equal, since some file systems do not distinguish them.
     """
     unique: dict[str, ChosenPhoto] = {}
     for photo in photos:
@@ -83,6 +83,6 @@ def name_outputs(photos: Iterable[ChosenPhoto]) -> dict[ChosenPhoto, Path]:
 
 
 def _list_forms(photo: ChosenPhoto, root: str) -> list[Path]:
-    """The names that a photo's output may have, in the order of preference."""
+    """The possible names of the output of a photo, most preferred first."""
     place = Path(photo.path.name) if photo.folder is None else photo.path.relative_to(photo.folder)
     return [place.with_suffix(""), place, Path(os.path.relpath(photo.path, root))]

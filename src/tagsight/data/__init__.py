@@ -1,1 +1,1 @@
-"""Photos and their tags: what comes in."""
+"""Collections of tagged photos: their formats, vocabulary and pixels."""

@@ -1,12 +1,12 @@
-"""A collection: photos, their tags, the vocabulary, and what was wrong with the rest.
+"""A collection: tagged photos and their vocabulary, and the problems of what was left out.
 
-A reader turns a dataset's files into a `Table` of rows as they are written; `collect` turns any table into a
-`Collection`. One bad row never stops the others: it becomes a `Problem`. What stops is a table with no usable
-photo, a word used both as noun and as adjective, since the model has one column a word, and a word that is a
-name tagsight gives itself.
+A reader turns the files of a dataset into a `Table` of rows as they are written; `collect` turns a table into a
+`Collection`. A row that cannot be used becomes a `Problem`, and the other rows are kept. An InputError is raised for a
+table without a usable photo; for a word that is both a noun and an adjective, since the model has one column per word;
+and for a tag that is one of the `RESERVED` names.
 
-A photo listed twice is kept once with the tags of both rows, and reported: two rows of one photo usually come
-from merging lists, and dropping either would lose tags.
+A photo that is listed twice is kept once with the tags of both rows, and reported: such rows usually come from merged
+lists, and dropping one of them would lose tags.
 """
 
 import os
@@ -21,18 +21,18 @@ from tagsight.data.vocabulary import Vocabulary, normalise_tag, order_words
 from tagsight.errors import InputError
 
 RESERVED = re.compile(r"background|free-\d+")
-"""Names that tagsight gives itself: the class of what is no object, and factors without a tag."""
+"""Names that tagsight uses itself: the class of regions without an object, and the factors without a tag."""
 
 
 class Problem(NamedTuple):
-    """Something left out, and why."""
+    """A photo, row or folder that was left out, and the reason."""
 
     path: Path
     reason: str
 
 
 class TaggedPhoto(NamedTuple):
-    """A photo that exists, and its tags in the order of the vocabulary."""
+    """A photo file that exists, and its tags in the order of the vocabulary."""
 
     path: Path
     objects: tuple[str, ...]
@@ -50,7 +50,7 @@ class Collection(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One photo as a dataset's file writes it; ``where`` finds the row again ("line 7")."""
+    """One photo as the file of a dataset lists it; `where` is its place in the file, such as "line 7"."""
 
     image: str
     objects: tuple[str, ...]
@@ -59,9 +59,9 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What a reader found: rows whose images are relative to ``root``, listed by ``source``.
+    """The rows that a reader found in the file or folder `source`; their images are relative to `root`.
 
-    ``declared`` is the vocabulary with its order where the dataset states one.
+    `declared` is the vocabulary in the order of the dataset, if the dataset states one.
     """
 
     source: Path
@@ -78,7 +78,7 @@ class _Gathered(NamedTuple):
 
 
 def collect(table: Table, *, name: str, synonyms: Synonyms = NO_SYNONYMS) -> Collection:
-    """Check every row of a table against the disk and the vocabulary."""
+    """The collection of a table, each row checked against the disk and the vocabulary."""
     problems = list(table.problems)
     gathered = _gather(table, synonyms, problems)
     if not gathered:
@@ -103,13 +103,13 @@ def collect(table: Table, *, name: str, synonyms: Synonyms = NO_SYNONYMS) -> Col
         )
         for photo in gathered
     )
-    _refuse_double_kind(vocabulary, photos)
-    _refuse_reserved(vocabulary)
+    _check_kinds(vocabulary, photos)
+    _check_reserved(vocabulary)
     return Collection(name, table.root, photos, vocabulary, tuple(problems))
 
 
 def find_listed(table: Table) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
-    """The photos of a table that exist, whatever their tags, and the problems of the others."""
+    """The photos of a table that exist, with or without tags, and the problems of the others."""
     problems = list(table.problems)
     gathered = _gather(table, NO_SYNONYMS, problems)
     if not gathered:
@@ -118,12 +118,12 @@ def find_listed(table: Table) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
 
 
 def _gather(table: Table, synonyms: Synonyms, problems: list[Problem]) -> list[_Gathered]:
-    """Keep the rows whose photo exists, one entry a photo; note what is wrong with the others."""
+    """Keep the rows whose photo exists, one entry per photo, and add the problems of the others to `problems`."""
     photos: dict[Path, _Gathered] = {}
     for row in table.rows:
         try:
             _check_text(row)
-            place = place_photo(table.root, row.image)
+            place = resolve_photo(table.root, row.image)
         except InputError as error:
             problems.append(Problem(_show_path(table.root, row.image), f"{row.where}: {error}"))
             continue
@@ -136,11 +136,11 @@ def _gather(table: Table, synonyms: Synonyms, problems: list[Problem]) -> list[_
     return list(photos.values())
 
 
-def place_photo(root: Path, image: str) -> Path:
-    """The path of the photo that a row names, as spelt from ``root`` without ``.`` and ``..``.
+def resolve_photo(root: Path, image: str) -> Path:
+    """The path of the photo that a row names: its name under `root`, without ``.`` and ``..``.
 
-    The name itself must not lead out of the folder. Links may: DVC and git-annex store every photo elsewhere and
-    keep a link to it in the collection.
+    The name must not lead out of the folder. A link in the folder may, since DVC and git-annex store every photo
+    elsewhere and keep a link to it in the collection.
     """
     if not image.strip():
         raise InputError("no image name")
@@ -179,7 +179,7 @@ def _normalise(words: Iterable[str], synonyms: Mapping[str, str]) -> tuple[str, 
     return tuple(synonyms.get(tag, tag) for tag in tags if tag)
 
 
-def _refuse_double_kind(vocabulary: Vocabulary, photos: tuple[TaggedPhoto, ...]) -> None:
+def _check_kinds(vocabulary: Vocabulary, photos: tuple[TaggedPhoto, ...]) -> None:
     both = sorted(set(vocabulary.objects) & set(vocabulary.attributes))
     if not both:
         return
@@ -194,7 +194,7 @@ def _refuse_double_kind(vocabulary: Vocabulary, photos: tuple[TaggedPhoto, ...])
     )
 
 
-def _refuse_reserved(vocabulary: Vocabulary) -> None:
+def _check_reserved(vocabulary: Vocabulary) -> None:
     for word in vocabulary.names:
         if RESERVED.fullmatch(word):
             meaning = (
@@ -209,7 +209,7 @@ def _refuse_reserved(vocabulary: Vocabulary) -> None:
 def _explain_empty(table: Table, problems: list[Problem]) -> str:
     if not table.rows:
         if not problems:
-            return f"{str(table.source)!r} lists no photo: give it one entry a photo"
+            return f"{str(table.source)!r} lists no photo: add one entry per photo"
         first = f"first problem: {problems[0].path.name!r}: {problems[0].reason}"
         return f"{str(table.source)!r} lists no photo that can be used ({first})"
     first_row = problems[len(table.problems)]

@@ -1,6 +1,6 @@
-"""The kinds of photo files that are read, and the remedy for the kinds that this installation cannot read.
+"""The file formats of photos that are read, and what to do about the formats that this installation cannot read.
 
-AVIF is read where Pillow is built with it, HEIC where the optional package pi-heif is installed.
+AVIF is read if Pillow is built with it, HEIC if the optional package pi-heif is installed.
 """
 
 import struct
@@ -22,7 +22,7 @@ FORMATS: tuple[str, ...] = (
     *(("AVIF",) if _READS_AVIF else ()),
     *(("HEIF",) if _READS_HEIC else ()),
 )
-"""Names of the formats that Pillow may open; it knows others, which are refused."""
+"""Names of the formats that Pillow may open; its other formats are refused."""
 
 _AVIF_SUFFIXES = (".avif",)
 _HEIC_SUFFIXES = (".heic", ".heif", ".hif")
@@ -56,11 +56,11 @@ DECODER_ERRORS = (
     struct.error,
     zlib.error,
 )
-"""What Pillow's decoders raise on damaged files. OSError covers truncation and failures of the disk."""
+"""The exceptions of Pillow's decoders for damaged files. OSError covers truncation and failures of the disk."""
 
 
 def find_remedy(name: str | PurePath) -> str | None:
-    """The reason and the remedy if a photo's suffix is of a kind that this installation cannot read."""
+    """The reason and the remedy if this installation cannot read files with the suffix of `name`."""
     suffix = PurePath(name).suffix.lower()
     if suffix in _HEIC_SUFFIXES and not _READS_HEIC:
         return "HEIC photos are read only with the package pi-heif: pip install 'tagsight[heic]'"

@@ -1,4 +1,4 @@
-"""The photos in folders, whether or not a collection lists them."""
+"""The photos in folders, whether a collection lists them or not."""
 
 import os
 from collections.abc import Iterable
@@ -14,28 +14,28 @@ _LINKED_FOLDER = "a link to a folder, which is not followed: copy its photos her
 
 
 class Listing(NamedTuple):
-    """Photos in a fixed order, and the folders and files that could not be taken."""
+    """Photos in a fixed order, and the problems of the folders and files that were left out."""
 
     photos: tuple[Path, ...]
     problems: tuple[Problem, ...]
 
 
 class ChosenPhoto(NamedTuple):
-    """A photo that was given by its path, or is in a folder that was given."""
+    """A photo that was given by its path or is in a given folder."""
 
     path: Path
-    folder: Path | None  # that was given; None if the photo itself was
+    folder: Path | None  # the given folder; None if the photo was given by its path
 
 
 class Chosen(NamedTuple):
-    """Photos in the order given, and the folders and files that were left out."""
+    """Photos in the given order, and the folders and files that were left out."""
 
     photos: tuple[ChosenPhoto, ...]
     problems: tuple[Problem, ...]
 
 
 def choose_photos(paths: Iterable[Path]) -> Chosen:
-    """Every photo given or in a given folder."""
+    """The given photos and the photos in the given folders."""
     photos: list[ChosenPhoto] = []
     problems: list[Problem] = []
     for path in paths:
@@ -49,10 +49,10 @@ def choose_photos(paths: Iterable[Path]) -> Chosen:
 
 
 def list_photos(root: Path) -> Listing:
-    """List the files under a folder that are named like photos, links to files included.
+    """List the files under a folder whose names have the suffix of a photo, links to files included.
 
-    Hidden files and folders are skipped, and masks and exports that tagsight wrote here. Links to folders, photos of
-    a kind that cannot be read here and other image files are problems; the last are reported together.
+    Hidden files and folders are skipped, and so are masks and exports that tagsight wrote. Links to folders, photos of
+    a format that cannot be read here, and other image files are problems; the last are reported together.
     """
     photos: list[Path] = []
     problems: list[Problem] = []
@@ -80,15 +80,15 @@ def list_photos(root: Path) -> Listing:
             elif suffix in PHOTO_SUFFIXES and path.is_file():
                 photos.append(path)
             elif suffix in PHOTO_SUFFIXES:
-                problems.append(Problem(path, "named like a photo, but no file: a broken link or a device"))
+                problems.append(Problem(path, "not a file, in spite of its name: a broken link or a device"))
     return Listing(tuple(photos), (*problems, *_report_others(root, others)))
 
 
 def _report_others(root: Path, others: list[Path]) -> tuple[Problem, ...]:
-    """One problem for all image files of kinds that are not read."""
+    """One problem for all image files of formats that are not read."""
     if not others:
         return ()
     names = ", ".join(repr(str(path.relative_to(root))) for path in others[:_SHOWN])
     shown = names + (", ..." if len(others) > _SHOWN else "")
     count = "1 image file is" if len(others) == 1 else f"{len(others)} image files are"
-    return (Problem(root, f"{count} of a kind that is not read ({shown}): convert such files to JPEG"),)
+    return (Problem(root, f"{count} of a format that is not read ({shown}): convert such files to JPEG"),)

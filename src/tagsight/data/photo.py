@@ -1,6 +1,6 @@
-"""A photo file read as RGB pixels at the scale of analysis.
+"""Reading photo files: upright RGB pixels at the scale of analysis.
 
-Files come from anywhere, so whatever a decoder objects to becomes an error that names the file.
+Whatever a decoder raises becomes an UnreadablePhotoError that names the file, since files come from anywhere.
 """
 
 import os
@@ -18,38 +18,38 @@ from tagsight.data.formats import DECODER_ERRORS, FORMATS, find_remedy
 from tagsight.errors import InputError, UnreadablePhotoError
 from tagsight.types import Array
 
-# Where Pillow itself refuses by default (twice its warning level); a 108-megapixel phone photo passes.
+# Pillow's own limit by default, twice its warning level; a 108-megapixel photo is below it.
 MAX_PIXELS = 2 * 89_478_485
 
 
 class Photo(NamedTuple):
-    """A photo at the scale of analysis, and how large it really is."""
+    """A photo at the scale of analysis, with the size of the whole photo."""
 
     pixels: Array  # (h, w, 3) uint8 RGB
     size: tuple[int, int]  # (W, H) of the whole photo, upright
 
 
 def read_photo(path: str | os.PathLike[str], *, max_side: int = 500) -> Photo:
-    """Read a photo upright, its longer side at most ``max_side``; smaller photos keep their size.
+    """Read a photo upright, its longer side at most `max_side` pixels; smaller photos keep their size.
 
-    Transparent pixels lie on white, of an animation the first frame counts, 16-bit grey keeps its
-    eight high bits. Larger photos are averaged over areas, JPEGs in part already while decoding.
+    Transparent pixels are drawn on white. Of an animation the first frame is read, of 16-bit grey levels the upper
+    eight bits. Larger photos are averaged over areas; JPEGs are partly reduced while they are decoded.
     """
     if max_side < 1:
-        raise InputError(f"max_side must be 1 or more, not {max_side}")
+        raise InputError(f"max_side must be 1 or more, got {max_side}")
     _check_file(path)
     return _orient(path, _load(path, path, max_side, MAX_PIXELS), max_side)
 
 
 def decode_photo(content: bytes, name: str, *, max_side: int = 500, max_pixels: int = MAX_PIXELS) -> Photo:
-    """As `read_photo`, for a file that is in memory; errors call it `name`."""
+    """As `read_photo`, for the `content` of a file; errors call the photo `name`."""
     return _orient(name, _load(BytesIO(content), name, max_side, max_pixels), max_side)
 
 
 def convert_image(image: Image.Image | Array, *, max_side: int = 500) -> Photo:
     """As `read_photo`, for an image or an array (H, W), (H, W, 3) or (H, W, 4) uint8 in memory.
 
-    Neither is turned upright by EXIF data, so that a label map of the photo has the shape of the array.
+    The EXIF orientation is not applied, so that a label map of the photo has the shape of the array.
     """
     name = "the image in memory"
     if isinstance(image, np.ndarray):
@@ -75,7 +75,7 @@ def read_size(path: str | os.PathLike[str]) -> tuple[int, int]:
     _check_file(path)
     with _name_errors(path, MAX_PIXELS), Image.open(path, formats=FORMATS) as image:
         # Of a TIFF, Pillow gives the upright size already.
-        return image.size if image.format == "TIFF" else _stand(image.size, _read_orientation(image))
+        return image.size if image.format == "TIFF" else _turn_size(image.size, _read_orientation(image))
 
 
 def _orient(path: str | os.PathLike[str], loaded: "_Loaded", max_side: int) -> Photo:
@@ -83,10 +83,10 @@ def _orient(path: str | os.PathLike[str], loaded: "_Loaded", max_side: int) -> P
     if loaded.orientation not in _UPRIGHT:
         return Photo(np.array(image), loaded.size)
     upright = image.transpose(_UPRIGHT[loaded.orientation])
-    return Photo(np.array(upright), _stand(loaded.size, loaded.orientation))
+    return Photo(np.array(upright), _turn_size(loaded.size, loaded.orientation))
 
 
-def _stand(size: tuple[int, int], orientation: int) -> tuple[int, int]:
+def _turn_size(size: tuple[int, int], orientation: int) -> tuple[int, int]:
     width, height = size
     return (height, width) if orientation in _SIDEWAYS else size
 
@@ -108,24 +108,26 @@ def _load(
         image.draft(None, _fit(size, max_side))
         image.load()
         if image.format == "HEIF" and image.size != size:
-            # libheif decodes what the content says, whatever the header says.
-            raise OSError(f"its header says {size[0]} x {size[1]} pixels, its content {image.width} x {image.height}")
+            # libheif decodes the content at its own size, even if the header states another one.
+            raise OSError(
+                f"its header states {size[0]} x {size[1]} pixels, its content has {image.width} x {image.height}"
+            )
         return _Loaded(image, size, _read_orientation(image))
 
 
 @contextmanager
 def _name_errors(path: str | os.PathLike[str], max_pixels: int) -> Generator[None]:
-    """Turn what Pillow raises into an error that names the photo."""
+    """Turn exceptions of Pillow into an UnreadablePhotoError that names the photo."""
     try:
         with warnings.catch_warnings():
-            # Large is not wrong: max_pixels decides, not Pillow's warning at half of it.
+            # The limit is max_pixels; Pillow would warn at half of it.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             yield
     except Image.UnidentifiedImageError as error:
-        known = f"not a file of a known kind ({', '.join(FORMATS)})"
+        known = f"not a file of a known format ({', '.join(FORMATS)})"
         raise UnreadablePhotoError(path, find_remedy(os.fsdecode(path)) or known) from error
     except Image.DecompressionBombError as error:
-        raise UnreadablePhotoError(path, f"it says it has more than {max_pixels:,} pixels") from error
+        raise UnreadablePhotoError(path, f"its header states more than {max_pixels:,} pixels") from error
     except MemoryError as error:
         raise UnreadablePhotoError(path, "not enough memory to decode it") from error
     except DECODER_ERRORS as error:
@@ -138,7 +140,7 @@ def _check_file(path: str | os.PathLike[str]) -> None:
     except (OSError, ValueError) as error:
         raise UnreadablePhotoError(path, _explain(error)) from error
     if not stat.S_ISREG(status.st_mode):
-        # Opening a pipe would wait for its other end for ever.
+        # Opening a pipe would block until another process opens its other end.
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe or a device"
         raise UnreadablePhotoError(path, f"{kind}, not a file")
     if status.st_size == 0:
@@ -146,12 +148,12 @@ def _check_file(path: str | os.PathLike[str]) -> None:
 
 
 def _explain(error: Exception) -> str:
-    """Say in one line what went wrong; decoders' texts can quote file content."""
+    """The cause of an error in one line without control characters: decoders may quote the content of a file."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split()) or type(error).__name__
 
 
-# EXIF orientation -> what turns the stored pixels upright.
+# EXIF orientation -> the operation that turns the stored pixels upright.
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -165,9 +167,9 @@ _SIDEWAYS = frozenset({5, 6, 7, 8})
 
 
 def _read_orientation(image: Image.Image) -> int:
-    """Read the EXIF orientation; an EXIF block that cannot be parsed gives none, as viewers treat it.
+    """The EXIF orientation, or none if the EXIF block cannot be parsed, as in image viewers.
 
-    A TIFF that Pillow has loaded is upright already, and no longer has the tag.
+    A TIFF that Pillow has loaded is upright already and has lost the tag.
     """
     try:
         return image.getexif().get(ExifTags.Base.Orientation, 1)
@@ -186,7 +188,7 @@ def _to_rgb(path: str | os.PathLike[str], image: Image.Image) -> Image.Image:
     if image.mode in ("I", "F"):
         raise UnreadablePhotoError(
             path,
-            f"its samples are 32-bit ({image.mode}), which have no agreed white; save it with 8 or 16 bits",
+            f"its samples are 32-bit ({image.mode}), which have no standard white level; save it with 8 or 16 bits",
         )
     mode = "RGBA" if image.has_transparency_data else "RGB"
     return image if image.mode == mode else image.convert(mode)

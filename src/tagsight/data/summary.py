@@ -1,4 +1,4 @@
-"""What a collection holds, counted: the data behind ``tagsight inspect``."""
+"""The counts of a collection that `tagsight inspect` prints."""
 
 import os
 from collections import Counter
@@ -10,13 +10,13 @@ from tagsight.data.collection import Collection, Problem, TaggedPhoto
 from tagsight.data.listing import list_photos
 
 RARE_BELOW = 5
-"""A tag on fewer photos than this has hardly anything to be learned from."""
+"""Tags on fewer photos than this are reported as rare: too few photos to learn from."""
 
 _SHOWN = 10
 
 
 class TagCount(NamedTuple):
-    """On how many photos a tag is."""
+    """A tag and the number of photos that have it."""
 
     name: str
     photos: int
@@ -39,7 +39,7 @@ class Summary(NamedTuple):
     problems: tuple[Problem, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give the same record in what JSON has: dicts, lists, strings and numbers."""
+        """The record as JSON values: dicts, lists, strings and numbers."""
         return self._asdict() | {
             "root": str(self.root),
             "objects": [count._asdict() for count in self.objects],
@@ -52,9 +52,9 @@ class Summary(NamedTuple):
 
 
 def summarise(collection: Collection, *, rare_below: int = RARE_BELOW) -> Summary:
-    """Count a collection's photos and tags, and find the photos on disk that it does not list.
+    """Count the photos and tags of a collection, and find the photos on disk that it does not list.
 
-    ``unlisted`` also holds the photos of a dataset's other splits, where they share the folder.
+    `unlisted` also has the photos of other splits of a dataset, if they are in the same folder.
     """
     photos = collection.photos
     objects = _count(collection.vocabulary.objects, (photo.objects for photo in photos))
@@ -77,7 +77,7 @@ def summarise(collection: Collection, *, rare_below: int = RARE_BELOW) -> Summar
 
 
 def find_weaknesses(collection: Collection, *, fewest_photos: int, rare_below: int = RARE_BELOW) -> list[str]:
-    """Sentences on what a model can hardly learn from a collection; below ``fewest_photos`` it is not calibrated."""
+    """Sentences on what limits a model of a collection; with fewer than `fewest_photos` it is not calibrated."""
     photos = collection.photos
     untagged = sum(not photo.objects and not photo.attributes for photo in photos)
     counts = _count(collection.vocabulary.objects, (photo.objects for photo in photos))

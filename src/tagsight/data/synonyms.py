@@ -1,4 +1,4 @@
-"""Tags renamed on the way in, by a mapping file the user gives."""
+"""Synonyms: a file of the user that renames tags when they are read."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from tagsight.errors import InputError
 
 
 class Synonyms(NamedTuple):
-    """For each kind, the tag to write for a tag; already resolved, so one look-up is enough."""
+    """For each kind, a mapping from tags to the tags that replace them, with chains resolved."""
 
     objects: Mapping[str, str]
     attributes: Mapping[str, str]
@@ -23,8 +23,8 @@ NO_SYNONYMS = Synonyms({}, {})
 def load_synonyms(path: Path) -> Synonyms:
     """Read a mapping of tags to tags.
 
-    CSV: the columns ``from,to`` and, where only nouns or only adjectives are meant, ``kind``. JSON: an object
-    ``{from: to}``, or a list of objects with the same keys as the CSV. Chains are followed to their end.
+    CSV has the columns ``from,to`` and, for mappings of nouns or adjectives only, ``kind``. JSON is an object
+    ``{from: to}``, or a list of objects with the keys of the CSV. A chain of mappings is followed to its end.
     """
     renamed: dict[str, dict[str, str]] = {"object": {}, "attribute": {}}
     for where, values in _read_pairs(path):
@@ -44,12 +44,12 @@ def _read_pairs(path: Path) -> tuple[Record, ...]:
     table = read_csv(path)
     if not {"from", "to"} <= set(table.columns) <= {"from", "to", "kind"}:
         raise InputError(
-            f"{str(path)!r} has the columns {', '.join(table.columns)}: a synonyms file has from,to and, if "
-            "wanted, kind"
+            f"{str(path)!r} has the columns {', '.join(table.columns)}: a synonyms file has the "
+            "columns from,to and, optionally, kind"
         )
     if table.faults:
         fault = table.faults[0]
-        raise InputError(f"{str(path)!r}, {fault.where}: {fault.reason}: mend that line")
+        raise InputError(f"{str(path)!r}, {fault.where}: {fault.reason}: correct that line")
     return table.records
 
 

@@ -1,7 +1,7 @@
-"""Text files from outside: UTF-8 or an error that says so, CSV and JSON lines record by record.
+"""Text files of users: UTF-8, CSV and JSON lines.
 
-A file whose encoding or header is wrong cannot be used at all and raises; a bad line among good ones is
-handed back as a fault, so that the caller can report it and go on.
+A file with a wrong encoding or header raises an InputError. A line that cannot be read is returned as a `Fault`, so
+that the caller can report it and use the other lines.
 """
 
 import csv
@@ -17,7 +17,7 @@ _CELL_LIMIT = 1 << 24
 
 
 class Record(NamedTuple):
-    """One line's values by column name, and where they stand ("line 7")."""
+    """The values of one line by column name; `where` is its place, such as "line 7"."""
 
     where: str
     values: dict[str, Any]
@@ -31,7 +31,7 @@ class Fault(NamedTuple):
 
 
 class Records(NamedTuple):
-    """What a table file holds; ``columns`` in order of first appearance."""
+    """The content of a table file; `columns` are in the order of their first appearance."""
 
     columns: tuple[str, ...]
     records: tuple[Record, ...]
@@ -65,7 +65,7 @@ def read_json(path: Path) -> Any:
 def read_csv(path: Path) -> Records:
     """Read a CSV file with a header line; column names are trimmed and case-folded.
 
-    A quote that is never closed swallows the rest of the file, so it raises instead of losing those lines.
+    A quote that is never closed would hide the rest of the file, so it raises an InputError.
     """
     csv.field_size_limit(_CELL_LIMIT)
     lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
@@ -106,11 +106,11 @@ def _read_header(path: Path, cells: list[str]) -> tuple[str, ...]:
 
 
 def read_jsonl(path: Path) -> Records:
-    """Read a file with one JSON object a line."""
+    """Read a file with one JSON object per line."""
     columns: dict[str, None] = {}
     records: list[Record] = []
     faults: list[Fault] = []
-    # JSON strings may hold U+2028 and the like unescaped: only a newline ends a line.
+    # JSON strings may have U+2028 and similar characters unescaped: only a newline ends a line.
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         where = f"line {number}"
         if not line.strip():

@@ -1,4 +1,4 @@
-"""The words of a collection: how a tag is spelt, in what order tags are columns, who has which."""
+"""The words of a collection: the spelling of tags, the order of their columns, and the tags of photos as a matrix."""
 
 import re
 import unicodedata
@@ -8,25 +8,25 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-# Shown as nothing, so two tags that differ by one of these look the same.
+# Invisible characters: two tags that differ by one of these look the same.
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 KINDS = {"object": "object", "noun": "object", "attribute": "attribute", "adjective": "attribute"}
-"""How a file may name the kind of a tag."""
+"""Names of the kinds of tags in files, and the kinds they mean."""
 
 
 class Tagged(Protocol):
-    """Anything with object and attribute tags: a photo, a box."""
+    """Anything with object and attribute tags, such as a photo or a box."""
 
     @property
     def objects(self) -> tuple[str, ...]:
-        """Its nouns."""
+        """The nouns."""
         ...
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Its adjectives."""
+        """The adjectives."""
         ...
 
 
@@ -38,15 +38,15 @@ class Vocabulary(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every tag, one a column."""
+        """All tags in column order."""
         return self.objects + self.attributes
 
 
 def normalise_tag(text: str) -> str:
-    """Spell a tag the one way it is compared and shown; the result may be empty.
+    """The spelling in which a tag is compared and shown; it may be empty.
 
-    Unicode's compatibility caseless form, NFKC(fold(NFKC(fold(NFD(text))))): one folding is not enough, since
-    NFKC can bring capitals back. Control characters and every kind of space become single spaces.
+    It is the compatibility caseless form of Unicode, NFKC(fold(NFKC(fold(NFD(text))))); one folding is not enough,
+    since NFKC can produce capitals. Control characters and every kind of space become single spaces.
     """
     visible = _CONTROL.sub(" ", text).translate(_INVISIBLE)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", visible).casefold())
@@ -54,23 +54,22 @@ def normalise_tag(text: str) -> str:
 
 
 def order_words(used: Iterable[str], declared: Sequence[str] = ()) -> tuple[str, ...]:
-    """Put words in the order the dataset declares, each once; those it does not declare follow, sorted."""
+    """The distinct words in the order that the dataset declares, followed by the undeclared ones, sorted."""
     known = tuple(dict.fromkeys(declared))
     return known + tuple(sorted(set(used).difference(known)))
 
 
 class Tags(NamedTuple):
-    """Tags of items, 0 or 1."""
+    """Tags of I photos as matrices of 0 and 1."""
 
     objects: NDArray[Any]  # (I, K_o)
     attributes: NDArray[Any]  # (I, K_a)
 
 
 def tag_matrix(items: Sequence[Tagged], vocabulary: Vocabulary) -> NDArray[np.uint8]:
-    """Tell which tag is on which item, (I, K_o + K_a) of 0 and 1.
+    """(I, K_o + K_a) matrix of 0 and 1: which item has which tag.
 
-    The vocabulary decides the columns, so that photos to be judged can be read in a model's vocabulary: a tag
-    outside it has no column.
+    The columns are those of the vocabulary, which may be the vocabulary of a model; tags outside it have no column.
     """
     objects = {word: column for column, word in enumerate(vocabulary.objects)}
     attributes = {word: column for column, word in enumerate(vocabulary.attributes, start=len(vocabulary.objects))}

@@ -1,4 +1,4 @@
-"""Which words are nouns and which adjectives, for photos whose keywords do not say."""
+"""Word lists: the kind of each word, for collections whose keywords are not marked as nouns or adjectives."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,13 +11,13 @@ from tagsight.errors import InputError
 
 
 class WordList(NamedTuple):
-    """The kind of each known word, in the order of the file."""
+    """The kind of each word, in the order of the file."""
 
     kinds: Mapping[str, str]
 
 
 class SortedWords(NamedTuple):
-    """Keywords told apart; ``unknown`` are those the word list lacks."""
+    """Keywords by kind; `unknown` are those that the word list lacks."""
 
     objects: tuple[str, ...]
     attributes: tuple[str, ...]
@@ -40,7 +40,7 @@ def load_wordlist(path: Path) -> WordList:
 
 
 def sort_words(wordlist: WordList, words: Iterable[str]) -> SortedWords:
-    """Tell nouns from adjectives from words that are in neither list."""
+    """Sort words into nouns, adjectives and words that the list lacks."""
     found: dict[str | None, dict[str, None]] = {"object": {}, "attribute": {}, None: {}}
     for tag in filter(None, map(normalise_tag, words)):
         found[wordlist.kinds.get(tag)][tag] = None
@@ -50,10 +50,12 @@ def sort_words(wordlist: WordList, words: Iterable[str]) -> SortedWords:
 def _read_csv_words(path: Path) -> list[tuple[str, str]]:
     table = read_csv(path)
     if set(table.columns) != {"word", "kind"}:
-        raise InputError(f"{str(path)!r} has the columns {', '.join(table.columns)}: a word list has word,kind")
+        raise InputError(
+            f"{str(path)!r} has the columns {', '.join(table.columns)}: a word list has the columns word,kind"
+        )
     if table.faults:
         fault = table.faults[0]
-        raise InputError(f"{str(path)!r}, {fault.where}: {fault.reason}: mend that line")
+        raise InputError(f"{str(path)!r}, {fault.where}: {fault.reason}: correct that line")
     return [
         (values["word"], _read_kind(path, where, values["kind"].strip().casefold())) for where, values in table.records
     ]

@@ -1,4 +1,4 @@
-"""A collection that the package renders itself: scenes of painted objects, with the truth kept aside."""
+"""A collection that the package renders itself: scenes of painted objects, with the ground truth."""
 
 from tagsight.demo.render import HIDDEN_ATTRIBUTE, render_collection
 from tagsight.demo.truth import (

@@ -1,4 +1,4 @@
-"""Places: a far surface above the horizon and a near one, seen at a slant, below it."""
+"""Backdrops: a surface above the horizon, and one below it that is seen at a slant."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ STONES = 7
 
 
 class Place(NamedTuple):
-    """The two surfaces of a place and how soft the line between them is, in pixels."""
+    """The two surfaces of a backdrop, and the width of the blurred line between them, in pixels."""
 
     far: Material
     near: Material
@@ -21,20 +21,20 @@ class Place(NamedTuple):
 
 
 PLACES: dict[str, Place] = {
-    "meadow": Place(materials.hang_sky, materials.grow_grass, 2.5),
-    "beach": Place(materials.stir_water, materials.spread_sand, 3.0),
-    "street": Place(materials.lay_bricks, materials.pour_concrete, 0.8),
-    "table": Place(materials.smear_plaster, materials.plane_wood, 0.8),
+    "meadow": Place(materials.draw_sky, materials.draw_grass, 2.5),
+    "beach": Place(materials.draw_water, materials.draw_sand, 3.0),
+    "street": Place(materials.draw_bricks, materials.draw_concrete, 0.8),
+    "table": Place(materials.draw_plaster, materials.draw_wood, 0.8),
 }
 
 
 def draw_backdrop(rng: np.random.Generator, place: Place, size: tuple[int, int], horizon: float) -> Array:
-    """(h, w, 3) float32, 0..1: the place at ``size`` (w, h), its horizon at that many pixels from the top."""
+    """(h, w, 3) float32, 0..1: the backdrop at `size` (w, h), its horizon `horizon` pixels from the top."""
     width, height = size
     x, y = np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32))
     offset = float(rng.uniform(0, 1000))
     far = place.far(rng, x + offset, y - horizon)
-    # A plane seen from above its edge: rows and columns crowd towards the horizon.
+    # A plane in perspective: rows and columns are closer together towards the horizon.
     depth = 1.0 / (0.45 + np.maximum(y - horizon, 0) / height)
     near = place.near(rng, (x - width / 2) * depth + offset, -150 * depth)
     _scatter_stones(rng, near, horizon)
@@ -44,7 +44,7 @@ def draw_backdrop(rng: np.random.Generator, place: Place, size: tuple[int, int],
 
 
 def _scatter_stones(rng: np.random.Generator, ground: Array, horizon: float) -> None:
-    """Lay small dull things on the ground, with a shadow each: clutter that no tag names."""
+    """Draw small dull stones with shadows on the ground: clutter that no tag names."""
     height, width = ground.shape[:2]
     for _ in range(rng.integers(STONES + 1)):
         y = rng.uniform(horizon + 8, float(height))

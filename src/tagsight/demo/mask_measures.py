@@ -1,4 +1,4 @@
-"""Label maps against true ones."""
+"""Measures of label maps against true ones."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ VOID = 255
 
 
 def count_confusion(truth: Array, found: Array, n_classes: int) -> Ints:
-    """(n_classes, n_classes) pixels by true and found label; pixels whose truth is VOID do not count."""
+    """(n_classes, n_classes) pixels by true and found label; pixels whose true label is VOID are left out."""
     known = truth != VOID
     pairs = truth[known].astype(np.int64) * n_classes + found[known]
     return np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
-def intersection_over_union(confusion: Array) -> Floats:
-    """(n_classes,) share of the pixels of a class, true or found, that are both; nan for a class that never occurs."""
+def compute_iou(confusion: Array) -> Floats:
+    """(n_classes,) pixels of a class in both maps over those in either; nan for a class in neither map."""
     hit = np.diag(confusion).astype(np.float64)
     either = confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)
     return np.divide(hit, either, out=np.full(len(hit), np.nan), where=either > 0)
@@ -23,16 +23,16 @@ def intersection_over_union(confusion: Array) -> Floats:
 
 def mean_iou(confusion: Array) -> float:
     """Mean over the classes that occur."""
-    return mean_defined(intersection_over_union(confusion))
+    return average_defined(compute_iou(confusion))
 
 
 def mean_object_iou(confusion: Ints) -> float:
-    """Mean over the classes that occur, background (0) aside; it still counts as what objects are taken for."""
-    return mean_defined(intersection_over_union(confusion)[1:])
+    """Mean over the objects that occur; background (0) is left out, but counts as a wrong label."""
+    return average_defined(compute_iou(confusion)[1:])
 
 
 def pixel_accuracy(confusion: Ints) -> float:
-    """Share of the pixels that have their true label; nan without a pixel."""
+    """Share of the pixels that have their true label; nan if there are no pixels."""
     total = confusion.sum()
     return float(np.diag(confusion).sum() / total) if total else float("nan")
 
@@ -41,10 +41,10 @@ def class_accuracy(confusion: Ints) -> float:
     """Mean over the true classes of the share of their pixels that have the true label."""
     total = confusion.sum(axis=1)
     hit = np.diag(confusion).astype(np.float64)
-    return mean_defined(np.divide(hit, total, out=np.full(len(hit), np.nan), where=total > 0))
+    return average_defined(np.divide(hit, total, out=np.full(len(hit), np.nan), where=total > 0))
 
 
-def mean_defined(values: Array) -> float:
+def average_defined(values: Array) -> float:
     """Mean of the values that are not nan; nan if all are."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")

@@ -1,4 +1,4 @@
-"""Periodic noise with detail at every scale, and how to lay it on a surface."""
+"""Periodic noise with detail at every scale, and its values on a surface."""
 
 import cv2
 import numpy as np
@@ -12,7 +12,8 @@ TILE = 256
 def draw_noise(rng: np.random.Generator, *, slope: float, stretch: float = 1.0) -> Array:
     """(TILE, TILE) float32 of mean 0 and variance 1 that repeats seamlessly.
 
-    Its amplitude falls as frequency^-slope: 0 is white noise, 2 is clouds. ``stretch`` draws it out across.
+    Its amplitude falls as frequency^-slope: 0 is white noise, 2 looks like clouds. `stretch` > 1 makes it longer
+    across.
     """
     down = np.fft.fftfreq(TILE)[:, None]
     across = np.fft.rfftfreq(TILE)[None, :] * stretch
@@ -24,7 +25,7 @@ def draw_noise(rng: np.random.Generator, *, slope: float, stretch: float = 1.0) 
     return tile / tile.std()
 
 
-def lay_tile(tile: Array, u: Array, v: Array) -> Array:
-    """(h, w) the tile seen at coordinates ``u`` across and ``v`` down, each (h, w), wherever they lead."""
+def sample_tile(tile: Array, u: Array, v: Array) -> Array:
+    """(h, w) values of the repeated tile at coordinates `u` across and `v` down, each (h, w)."""
     across, down = np.mod(u, TILE).astype(np.float32), np.mod(v, TILE).astype(np.float32)
     return cv2.remap(tile, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)

@@ -1,4 +1,4 @@
-"""Closed outlines as points (P, 2), x to the right and y down, and what can be done to them."""
+"""Closed outlines as points (P, 2), x to the right and y down, and operations on them."""
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -7,7 +7,7 @@ from tagsight.types import Array
 
 
 def polygon(*points: tuple[float, float]) -> Array:
-    """Straight sides."""
+    """An outline with straight sides."""
     return np.array(points, np.float64)
 
 
@@ -20,7 +20,7 @@ def curve(*points: tuple[float, float]) -> Array:
 
 
 def ellipse(x: float, y: float, across: float, down: float) -> Array:
-    """An ellipse about (x, y) with the two half axes."""
+    """An ellipse with centre (x, y) and the two half axes."""
     angles = np.linspace(0, 2 * np.pi, 40, endpoint=False)
     return np.stack([x + across * np.cos(angles), y + down * np.sin(angles)], axis=1)
 
@@ -31,7 +31,7 @@ def rectangle(x0: float, y0: float, x1: float, y1: float) -> Array:
 
 
 def cut_jagged(outline: Array, tooth: float) -> Array:
-    """The outline as cut by pinking shears, with teeth about ``tooth`` wide and two thirds as deep."""
+    """The outline cut in a zigzag, with teeth about `tooth` wide and two thirds as deep."""
     closed = np.vstack([outline, outline[:1]])
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(closed, axis=0), axis=1))])
     count = 2 * max(3, round(along[-1] / tooth))

@@ -1,4 +1,4 @@
-"""The colours: paints that have a name as attribute, and colours of parts."""
+"""Colours: paints whose names are attributes, and colours of fittings."""
 
 import colorsys
 
@@ -22,11 +22,11 @@ FITTINGS: dict[str, Colour] = {
     "horn": (0.80, 0.52, 0.22),
     "white": (0.92, 0.91, 0.88),
 }
-"""Colours of parts that no attribute names: tyres, panes, trunks, beaks, eyes."""
+"""Colours of parts that are not attributes: tyres, panes, trunks, beaks, eyes."""
 
 
 def vary_paint(rng: np.random.Generator, paint: Colour) -> Colour:
-    """The paint from another tin: a little off in hue, saturation and value."""
+    """The paint with a small random change of hue, saturation and value."""
     hue, saturation, value = colorsys.rgb_to_hsv(*paint)
     return colorsys.hsv_to_rgb(
         (hue + rng.uniform(-0.015, 0.015)) % 1.0,

@@ -1,4 +1,4 @@
-"""A collection of rendered photos on disk: tagged photos to learn from, and the truth beside them."""
+"""A collection of rendered photos on disk: tagged photos for training, and the ground truth."""
 
 import csv
 from pathlib import Path
@@ -26,10 +26,10 @@ from tagsight.runtime.interrupts import check_stop
 from tagsight.types import Array
 
 HIDDEN_ATTRIBUTE = "jagged"
-"""Drawn like any other attribute and never tagged: a free factor should find it.
+"""The attribute that is drawn like any other and never tagged: a free factor should discover it.
 
-It is one that an object may have or lack whatever else it has. A colour or a pattern would not do: every object has
-just one of each, so a model can fold the missing one into the objects and the tagged ones into what differs from it.
+It is independent of the other attributes. A colour or a pattern would be unsuitable: every object has exactly one, so a
+model can represent the untagged one by the objects, and the tagged ones by the differences from it.
 """
 
 TEST_SHARE = 80 / 300
@@ -41,14 +41,14 @@ class Shot(NamedTuple):
 
     scene: Scene
     pixels: Array  # (h, w, 3) uint8
-    instances: Array  # (h, w) uint8: 0 or the place of the visible sprite in the scene, from 1
+    instances: Array  # (h, w) uint8: the number of the visible sprite in the scene, from 1; 0: none
 
 
 def render_collection(folder: Path | str, *, n_photos: int = 300, seed: int = 0) -> Truth:
-    """Render photos into ``folder``/train and ``folder``/test, each with tags.csv, and ``folder``/truth.
+    """Render photos into `folder`/train and `folder`/test, each with tags.csv, and `folder`/truth.
 
-    The same seed gives the same bytes. Photo i does not depend on how many others there are, only its split does: the
-    last TEST_SHARE of them are for test. Tags name everything in a photo but HIDDEN_ATTRIBUTE.
+    The same seed gives the same bytes. Photo i does not depend on the number of photos, except for its split: the last
+    TEST_SHARE of them are for testing. Tags name everything in a photo but HIDDEN_ATTRIBUTE.
     """
     if n_photos < 2:
         raise InputError(f"{n_photos} photos cannot be split into train and test; ask for 2 or more")
@@ -67,7 +67,7 @@ def render_collection(folder: Path | str, *, n_photos: int = 300, seed: int = 0)
 
 
 def render_photo(seed: int, index: int) -> Shot:
-    """Render one photo of the collection of that seed."""
+    """Render photo `index` of the collection with a seed."""
     rng = np.random.default_rng([seed, index])
     scene = plan_scene(rng)
     canvas = draw_backdrop(rng, PLACES[scene.place], SIZE, scene.horizon)

@@ -1,4 +1,4 @@
-"""The demo: render photos, learn from their tags, look at unseen ones, compare with the truth, show it."""
+"""The demo: render photos, train on their tags, predict test photos, score them, write a page."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from tagsight.data.photo import read_photo
 from tagsight.data.readers import open_collection
 from tagsight.data.textfiles import read_json
 from tagsight.demo import read_truth, render_collection
-from tagsight.demo.scores import JudgedPhoto, RenderedScores, score_rendered
+from tagsight.demo.scores import RenderedScores, ScoredPhoto, score_rendered
 from tagsight.errors import InputError, WriteError
 from tagsight.features.extract import extract
 from tagsight.pictures.curve import draw_curve
@@ -26,7 +26,7 @@ from tagsight.predict.predictor import predict_photos
 from tagsight.predict.segment import segment_objects
 from tagsight.predict.trained_model import TrainedModel
 from tagsight.runtime.progress import Report
-from tagsight.storage.files import is_partial, place_partial, write_atomically
+from tagsight.storage.files import is_partial, name_partial, write_atomically
 from tagsight.storage.outputs import check_output_file, claim_folder, is_model, is_page
 from tagsight.training.options import TrainOptions
 from tagsight.training.pipeline import train
@@ -36,7 +36,7 @@ RECORD = "photos.json"  # the rendered files and their SHA-256
 
 
 def run_demo(folder: Path, *, n_photos: int, seed: int, report: Report) -> tuple[Path, RenderedScores]:
-    """Leave photos, model and page in `folder`; return the page and the scores."""
+    """Write photos, model and page to `folder`; returns the path of the page and the scores."""
     claim_folder(folder, "tagsight demo")
     photos = folder / "photos"
     check_output_file(folder / "demo.model", "a tagsight model", is_model)
@@ -50,18 +50,18 @@ def run_demo(folder: Path, *, n_photos: int, seed: int, report: Report) -> tuple
     truth = read_truth(photos)
     unseen = [photo for photo in truth.photos if photo.split == "test"]
     described = list(extract([photos / photo.image for photo in unseen], model.extractor_config).load())
-    judged = [
-        JudgedPhoto(*parts) for parts in zip(unseen, described, predict_photos(model.predictor, described), strict=True)
+    scored = [
+        ScoredPhoto(*parts) for parts in zip(unseen, described, predict_photos(model.predictor, described), strict=True)
     ]
-    scores = score_rendered(model, photos, truth, judged)
+    scores = score_rendered(model, photos, truth, scored)
     page = folder / "index.html"
-    write_atomically(page, render_page(model, photos, judged, scores).encode())
+    write_atomically(page, render_page(model, photos, scored, scores).encode())
     return page, scores
 
 
 def _render(folder: Path, n_photos: int, seed: int) -> None:
-    """Make `folder`/photos whole or not at all, with a record of its files."""
-    partial = place_partial(folder)
+    """Render into `folder`/photos, whole or not at all, and record the files."""
+    partial = name_partial(folder)
     try:
         render_collection(partial, n_photos=n_photos, seed=seed)
     except OSError as problem:
@@ -75,7 +75,7 @@ def _render(folder: Path, n_photos: int, seed: int) -> None:
 
 
 def _remove_rendered(folder: Path) -> None:
-    """Remove the photos of an earlier demo; InputError where there is any file beside them, or one that changed."""
+    """Remove the photos of an earlier demo; InputError if a file beside them was added or one of them changed."""
     for left in folder.iterdir():
         if is_partial(left.name) and left.is_dir():
             shutil.rmtree(left)
@@ -92,8 +92,8 @@ def _remove_rendered(folder: Path) -> None:
         shutil.rmtree(photos)
 
 
-def render_page(model: TrainedModel, photos: Path, judged: list[JudgedPhoto], scores: RenderedScores) -> str:
-    """HTML that stands alone."""
+def render_page(model: TrainedModel, photos: Path, scored: list[ScoredPhoto], scores: RenderedScores) -> str:
+    """A page as HTML with its pictures embedded."""
     names = ("background", *model.vocabulary.objects)
     share = scores.confusion / np.maximum(scores.confusion.sum(axis=1, keepdims=True), 1)
     factors = list_factors(model)
@@ -109,24 +109,24 @@ def render_page(model: TrainedModel, photos: Path, judged: list[JudgedPhoto], sc
             confusion=list(zip(names, (100 * share).round().astype(int).tolist(), strict=True)),
             hidden=f"free-{scores.hidden_factor + 1}",
             curve=draw_curve(model.training.bound),
-            shown=[show_photo(model, photos, photo) for photo in judged[:SHOWN]],
+            shown=[prepare_photo(model, photos, photo) for photo in scored[:SHOWN]],
             factors=list(zip(factors, pictures, strict=True)),
         )
     )
 
 
-def show_photo(model: TrainedModel, photos: Path, photo: JudgedPhoto) -> dict[str, Any]:
-    """A test photo with what was found beside what is there."""
+def prepare_photo(model: TrainedModel, photos: Path, photo: ScoredPhoto) -> dict[str, Any]:
+    """The values of a test photo for the page: its overlay, and the objects found and those in the truth."""
     mask = segment_objects(photo.photo, photo.posterior)
     pixels = read_photo(photos / photo.truth.image).pixels
     found = annotate_photo(model, photo.photo, photo.posterior, n_objects=len(photo.truth.instances), n_attributes=3)
     return {
         "picture": inline_jpeg(encode_jpeg(paint_overlay(pixels, mask, model.vocabulary.objects))),
-        "found": [say(one) for one in found],
+        "found": [format_object(one) for one in found],
         "truth": [f"{one.object}: {', '.join(one.attributes)}" for one in photo.truth.instances],
     }
 
 
-def say(found: FoundObject) -> str:
-    """horse: furry, brown."""
+def format_object(found: FoundObject) -> str:
+    """The text of an object, such as `horse: furry, brown`."""
     return f"{found.name}: {', '.join(attribute.name for attribute in found.attributes)}"

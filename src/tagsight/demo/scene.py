@@ -1,4 +1,4 @@
-"""What stands where: the plan of one photo, before a pixel is drawn."""
+"""The plan of one photo: objects, their attributes and positions."""
 
 from typing import NamedTuple
 
@@ -15,21 +15,25 @@ JAGGED = "jagged"
 TALL = "tall"
 ATTRIBUTES = (*PAINTS, *PATTERNS, JAGGED, TALL)
 
-COUNTS = (0.3, 0.5, 0.2)  # chances of one, two and three objects
-SPANS = ((115.0, 150.0), (98.0, 124.0), (84.0, 100.0))  # pixels: the root of the box area, by count
+COUNTS = (0.3, 0.5, 0.2)  # probabilities of one, two and three objects
+SPANS = (
+    (115.0, 150.0),
+    (98.0, 124.0),
+    (84.0, 100.0),
+)  # pixels: range of the square root of the box area, by number of objects
 TOOTH = 7.5  # pixels
-CUT = ("body", "shade", "mark")  # paints of the parts that are jagged with the object
-BUILDS = {JAGGED: 0.5, TALL: 0.35}  # chances, each by itself
+CUT = ("body", "shade", "mark")  # paints of the parts that are jagged if the object is
+BUILDS = {JAGGED: 0.5, TALL: 0.35}  # probability of each, independently
 
 
 class Sprite(NamedTuple):
-    """An object in its place; the outlines of its parts are in pixels of the photo."""
+    """An object at its position; the outlines of its parts are in pixels of the photo."""
 
     name: str
-    attributes: tuple[str, ...]  # colour, pattern, then those of BUILDS it has
+    attributes: tuple[str, ...]  # colour, pattern, then those of BUILDS that it has
     parts: tuple[Part, ...]
     box: tuple[float, float, float, float]  # x0, y0, x1, y1
-    angle: float  # radians, of the pattern as of the object
+    angle: float  # radians, of the object and its pattern
     grounded: bool
 
     @property
@@ -44,16 +48,16 @@ class Sprite(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """A place, its light, and the objects in it, the farthest first."""
+    """A backdrop, its light, and its objects, the farthest first."""
 
     place: str
     horizon: float  # pixels from the top
-    light: tuple[float, float]  # unit vector towards the light, in the photo's plane
+    light: tuple[float, float]  # unit vector towards the light, in the plane of the photo
     sprites: tuple[Sprite, ...]
 
 
 def plan_scene(rng: np.random.Generator) -> Scene:
-    """Choose a place and one to three objects of different classes that hardly overlap."""
+    """Choose a backdrop and one to three objects of different classes that hardly overlap."""
     while True:
         scene = _try_scene(rng)
         if scene is not None:
@@ -61,7 +65,7 @@ def plan_scene(rng: np.random.Generator) -> Scene:
 
 
 def _try_scene(rng: np.random.Generator) -> Scene | None:
-    """One attempt; None if an object found no room."""
+    """One attempt; None if there was no room for an object."""
     horizon = SIZE[1] * rng.uniform(0.3, 0.5)
     count = int(rng.choice(len(COUNTS), p=COUNTS)) + 1
     names = rng.permutation(list(SHAPES))[:count]
@@ -85,7 +89,7 @@ def _try_scene(rng: np.random.Generator) -> Scene | None:
 
 
 def _choose_differing(rng: np.random.Generator, words: list[str], count: int) -> list[str]:
-    """Independent words, but that a repeated one is drawn once more: mostly different, not always."""
+    """Random words; a repeated word is drawn once more, so that most of them differ."""
     chosen: list[str] = []
     for _ in range(count):
         word = str(rng.choice(words))
@@ -94,7 +98,7 @@ def _choose_differing(rng: np.random.Generator, words: list[str], count: int) ->
 
 
 def _make_sprite(rng: np.random.Generator, name: str, attributes: tuple[str, ...], span: float) -> Sprite:
-    """Pose a fresh drawing of the object about the origin, ``span`` pixels the root of its box's area."""
+    """Draw the object about the origin; `span` is the square root of the area of its box in pixels."""
     shape = SHAPES[name]
     parts = shape.draw(rng)
     grounded = not shape.flies or rng.random() < 0.4
@@ -115,7 +119,7 @@ def _make_sprite(rng: np.random.Generator, name: str, attributes: tuple[str, ...
 def _find_room(
     rng: np.random.Generator, sprite: Sprite, taken: list[tuple[float, float, float, float]], horizon: float
 ) -> Sprite | None:
-    """Move the sprite into the photo, on the ground if it cannot fly, clear of the boxes taken."""
+    """Move the sprite into the photo, on the ground if it is grounded, clear of the boxes taken."""
     width, height = SIZE
     x0, y0, x1, y1 = sprite.box
     lowest = max(horizon + 20, y1 - y0 + 4) if sprite.grounded else y1 - y0 + 4
@@ -137,7 +141,7 @@ def _bound(parts: list[Part]) -> tuple[float, float, float, float]:
 
 
 def _measure_overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
-    """Shared area over the smaller of the two boxes."""
+    """Common area over the area of the smaller box."""
     across = min(one[2], other[2]) - max(one[0], other[0])
     down = min(one[3], other[3]) - max(one[1], other[1])
     areas = ((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))

@@ -1,4 +1,4 @@
-"""A trained model against the truth of a rendered collection, tags unknown."""
+"""Scores of a trained model on the test photos of a rendered collection, whose tags are not used."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.demo import PhotoTruth, Truth, read_classes, read_instances
-from tagsight.demo.mask_measures import count_confusion, intersection_over_union
+from tagsight.demo.mask_measures import compute_iou, count_confusion
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.predictor import Prediction
 from tagsight.predict.segment import segment_objects
@@ -14,8 +14,8 @@ from tagsight.predict.trained_model import TrainedModel
 from tagsight.types import Floats, Ints
 
 
-class JudgedPhoto(NamedTuple):
-    """A test photo, its truth and what the model says of it."""
+class ScoredPhoto(NamedTuple):
+    """A test photo, its ground truth and its prediction."""
 
     truth: PhotoTruth
     photo: PhotoFeatures
@@ -23,23 +23,23 @@ class JudgedPhoto(NamedTuple):
 
 
 class RenderedScores(NamedTuple):
-    """What the demo reports."""
+    """The scores that the demo reports."""
 
     confusion: Ints  # (objects + 1, objects + 1) pixels; 0 is background
     iou: Floats  # (objects + 1,)
-    association: float  # share of adjectives given to the right one of two objects
+    association: float  # share of adjectives that are more probable for the right one of two objects
     n_associations: int
-    hidden_factor: int  # the free factor that follows the attribute no tag names best
+    hidden_factor: int  # the free factor that correlates most with the untagged attribute
     hidden_correlation: float
 
     @property
     def object_miou(self) -> float:
-        """Mean over objects, background aside."""
+        """Mean IoU over objects without background."""
         return float(np.nanmean(self.iou[1:]))
 
 
-def score_rendered(model: TrainedModel, folder: Path, truth: Truth, photos: list[JudgedPhoto]) -> RenderedScores:
-    """Segmentation, binding of adjectives, and the discovery of the hidden attribute."""
+def score_rendered(model: TrainedModel, folder: Path, truth: Truth, photos: list[ScoredPhoto]) -> RenderedScores:
+    """Score segmentation, binding of adjectives, and discovery of the hidden attribute."""
     number = {name: place for place, name in enumerate(model.vocabulary.objects, start=1)}
     renumber = np.array([0, *(number[name] for name in truth.objects)])
     n_classes = len(number) + 1
@@ -47,12 +47,12 @@ def score_rendered(model: TrainedModel, folder: Path, truth: Truth, photos: list
     for photo in photos:
         real = renumber[read_classes(folder, photo.truth)]
         confusion += count_confusion(real, segment_objects(photo.photo, photo.posterior), n_classes)
-    right = [verdict for photo in photos for verdict in judge_binding(model, photo, truth.hidden)]
+    right = [verdict for photo in photos for verdict in score_binding(model, photo, truth.hidden)]
     correlation = correlate_hidden(folder, truth.hidden, photos)
     best = int(np.argmax(correlation)) if len(correlation) else -1
     return RenderedScores(
         confusion,
-        intersection_over_union(confusion),
+        compute_iou(confusion),
         float(np.mean(right)) if right else float("nan"),
         len(right),
         best,
@@ -60,8 +60,8 @@ def score_rendered(model: TrainedModel, folder: Path, truth: Truth, photos: list
     )
 
 
-def judge_binding(model: TrainedModel, photo: JudgedPhoto, hidden: str) -> list[bool]:
-    """For each adjective of exactly one of two different objects: is it more probable at that one?"""
+def score_binding(model: TrainedModel, photo: ScoredPhoto, hidden: str) -> list[bool]:
+    """For each adjective of exactly one of two different objects, whether it is more probable for that object."""
     if len(photo.truth.instances) != 2:
         return []
     first, second = photo.truth.instances
@@ -79,10 +79,10 @@ def judge_binding(model: TrainedModel, photo: JudgedPhoto, hidden: str) -> list[
     return verdicts
 
 
-def correlate_hidden(folder: Path, hidden: str, photos: list[JudgedPhoto]) -> Floats:
-    """(K_b,) correlation over objects of each free factor's mean in the object's regions with its having the attribute.
+def correlate_hidden(folder: Path, hidden: str, photos: list[ScoredPhoto]) -> Floats:
+    """(K_b,) correlation, over objects, of each free factor's mean in the object's regions with the hidden attribute.
 
-    A region belongs to the object that covers more than half of it; an object without such a region does not count.
+    A region belongs to the object that covers more than half of it; objects without such a region are left out.
     """
     level: list[Floats] = []
     has_it: list[bool] = []
@@ -96,6 +96,6 @@ def correlate_hidden(folder: Path, hidden: str, photos: list[JudgedPhoto]) -> Fl
                 level.append(mine @ photo.posterior.free / mine.sum())
                 has_it.append(hidden in instance.attributes)
     free, real = np.array(level), np.array(has_it, np.float64)
-    spread = free.std(axis=0) * real.std()
+    scale = free.std(axis=0) * real.std()
     covariance = ((free - free.mean(axis=0)) * (real - real.mean())[:, None]).mean(axis=0)
-    return np.divide(covariance, spread, out=np.zeros(int(free.shape[1])), where=spread > 1e-9)
+    return np.divide(covariance, scale, out=np.zeros(int(free.shape[1])), where=scale > 1e-9)

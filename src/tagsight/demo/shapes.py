@@ -1,7 +1,7 @@
-"""The objects: parts drawn one over the other, about two units wide, each time with other proportions.
+"""The shapes of objects: parts drawn one over the other, about two units wide, with random proportions.
 
-``body`` parts carry the object's paint and pattern, ``shade`` parts the same darker, and so do ``mark`` parts,
-which lie inside the outline; the others name one of the palette's fittings.
+`body` parts have the paint and pattern of the object; `shade` parts have the same but darker, and so do `mark` parts,
+which lie inside the outline. The other parts have the colour of a fitting.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Part(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """How an object is drawn, and whether it can be in the air."""
+    """The function that draws an object, and whether the object can be in the air."""
 
     draw: Callable[[np.random.Generator], tuple[Part, ...]]
     flies: bool = False
@@ -80,7 +80,7 @@ def draw_house(rng: np.random.Generator) -> tuple[Part, ...]:
 
 
 def draw_mug(rng: np.random.Generator) -> tuple[Part, ...]:
-    """A cup with a handle to the right, seen a little from above."""
+    """A cup with a handle to the right, from slightly above."""
     foot, rim, lip = rng.uniform(0.5, 0.65), 0.68, rng.uniform(0.13, 0.2)
     angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 16)
     arc = np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -119,7 +119,7 @@ def draw_car(rng: np.random.Generator) -> tuple[Part, ...]:
 
 
 def draw_star(rng: np.random.Generator) -> tuple[Part, ...]:
-    """Five points, each with a lit and a dark facet."""
+    """Five points, each with a light and a dark facet."""
     waist = rng.uniform(0.42, 0.5)
     angles = -np.pi / 2 + np.pi * np.arange(10) / 5
     reach = np.where(np.arange(10) % 2, waist, 1.0)
@@ -129,7 +129,7 @@ def draw_star(rng: np.random.Generator) -> tuple[Part, ...]:
 
 
 def draw_bird(rng: np.random.Generator) -> tuple[Part, ...]:
-    """A plump one from the side, beak to the right, wing folded or a little raised."""
+    """A plump bird from the side, beak to the right, wing folded or slightly raised."""
     head, lift = rng.uniform(0.33, 0.39), rng.uniform(-0.45, 0.15)
     return (
         Part(polygon((-0.5, -0.12), (-1.12, -0.38), (-1.2, -0.1), (-1.05, 0.1), (-0.45, 0.3)), "shade"),
@@ -145,7 +145,7 @@ def draw_bird(rng: np.random.Generator) -> tuple[Part, ...]:
 
 
 def draw_butterfly(rng: np.random.Generator) -> tuple[Part, ...]:
-    """Four wings about a dark body, seen from above."""
+    """Four wings at a dark body, from above."""
     spread, drop = rng.uniform(0.85, 1.0), rng.uniform(0.65, 0.85)
     hind = curve((0, 0.05), (0.35, 0.1), (0.75, 0.4), (0.55, drop), (0.2, 0.6))
     fore = curve((0, -0.15), (0.45, -0.6), (spread, -0.8), (spread, -0.25), (0.45, 0.12))
@@ -170,5 +170,5 @@ SHAPES: dict[str, Shape] = {
 
 
 def _crescent(x: float, y: float, radius: float) -> Array:
-    """The lower rim of a tuft of leaves."""
+    """The lower rim of a clump of leaves."""
     return curve((x - radius, y), (x, y + 0.75 * radius), (x + radius, y), (x, y + 0.4 * radius))

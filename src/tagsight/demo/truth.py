@@ -1,8 +1,8 @@
-"""What a rendered collection really shows, kept apart from what training may read.
+"""The ground truth of a rendered collection, in a folder of its own that training does not read.
 
-``truth/truth.json`` lists every photo with its objects; ``truth/classes`` and ``truth/instances`` hold a palette
-PNG a photo, of the size of the photo: 0 is background, a class is its place in ``objects`` from 1, an instance
-its place in the photo's list from 1.
+`truth/truth.json` lists every photo with its objects. `truth/classes` and `truth/instances` hold one palette PNG per
+photo, of the size of the photo: 0 is background; a class is its position in `objects`, from 1; an instance is its
+position in the photo's list, from 1.
 """
 
 import json
@@ -20,16 +20,16 @@ Split = Literal["train", "test"]
 
 
 class Instance(NamedTuple):
-    """One object of a photo, as far as it is visible."""
+    """One object of a photo; box and area are those of its visible part."""
 
     object: str
-    attributes: tuple[str, ...]  # the hidden one too
-    box: tuple[int, int, int, int]  # x0, y0, x1, y1; x1 and y1 lie just outside
+    attributes: tuple[str, ...]  # including the hidden one
+    box: tuple[int, int, int, int]  # x0, y0, x1, y1; x1 and y1 are exclusive
     area: int  # pixels
 
 
 class PhotoTruth(NamedTuple):
-    """One photo and what is in it."""
+    """One photo and its objects."""
 
     image: str  # relative to the collection: "train/0007.jpg"
     split: Split
@@ -38,12 +38,12 @@ class PhotoTruth(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """The name of its masks."""
+        """The file name of its masks, without suffix."""
         return Path(self.image).stem
 
 
 class Truth(NamedTuple):
-    """The truth of a collection."""
+    """The ground truth of a collection."""
 
     objects: tuple[str, ...]
     attributes: tuple[str, ...]
@@ -52,7 +52,7 @@ class Truth(NamedTuple):
 
 
 def write_truth(folder: Path, truth: Truth) -> None:
-    """Write ``truth/truth.json`` into a collection's folder."""
+    """Write `truth/truth.json` into the folder of a collection."""
     photos = [
         {**photo._asdict(), "instances": [instance._asdict() for instance in photo.instances]} for photo in truth.photos
     ]
@@ -61,7 +61,7 @@ def write_truth(folder: Path, truth: Truth) -> None:
 
 
 def read_truth(folder: Path | str) -> Truth:
-    """Read back what `write_truth` wrote."""
+    """Read the ground truth that `write_truth` wrote."""
     content = json.loads((Path(folder) / FOLDER / "truth.json").read_text(encoding="utf-8"))
     photos = tuple(
         PhotoTruth(
@@ -79,22 +79,22 @@ def read_truth(folder: Path | str) -> Truth:
 
 
 def write_masks(folder: Path, stem: str, classes: Array, instances: Array) -> None:
-    """Write a photo's two masks (h, w) of small whole numbers."""
+    """Write the two masks (h, w) of a photo."""
     for kind, mask in (("classes", classes), ("instances", instances)):
         image = Image.fromarray(mask.astype(np.uint8))
         image.putpalette(make_voc_palette().tobytes())
-        image.save(_place_mask(folder, kind, stem))
+        image.save(_locate_mask(folder, kind, stem))
 
 
 def read_classes(folder: Path | str, photo: PhotoTruth) -> Array:
-    """(h, w) uint8: 0 where there is no object, else the object's place in the truth's list from 1."""
-    return np.array(Image.open(_place_mask(Path(folder), "classes", photo.stem)))
+    """(h, w) uint8: the number of the class of each pixel, from 1; 0 is background."""
+    return np.array(Image.open(_locate_mask(Path(folder), "classes", photo.stem)))
 
 
 def read_instances(folder: Path | str, photo: PhotoTruth) -> Array:
-    """(h, w) uint8: 0 where there is no object, else its place in the photo's list from 1."""
-    return np.array(Image.open(_place_mask(Path(folder), "instances", photo.stem)))
+    """(h, w) uint8: the number of the instance of each pixel in the photo's list, from 1; 0 is background."""
+    return np.array(Image.open(_locate_mask(Path(folder), "instances", photo.stem)))
 
 
-def _place_mask(folder: Path, kind: str, stem: str) -> Path:
+def _locate_mask(folder: Path, kind: str, stem: str) -> Path:
     return folder / FOLDER / kind / f"{stem}.png"

@@ -23,7 +23,7 @@ from typing import Protocol, TypeVar
 from tagsight.errors import InputError
 from tagsight.model.fit import Fit, FitProgress
 from tagsight.runtime.interrupts import Stop
-from tagsight.storage.files import is_partial, place_partial, write_atomically
+from tagsight.storage.files import is_partial, name_partial, write_atomically
 from tagsight.storage.outputs import MARKER, check_folder, claim_folder, is_claimed
 from tagsight.storage.records import RecordFormat, load_record, save_record
 
@@ -88,7 +88,7 @@ class FitCheckpoint:
 
     def _save_progress(self, progress: FitProgress, batches: Sequence[SavedBatch]) -> None:
         old = self._progress_folders()
-        partial = place_partial(self._folder)
+        partial = name_partial(self._folder)
         save_record(progress, partial / "progress.safetensors", FORMAT)
         for b, batch in enumerate(batches):
             batch.save(partial / f"batch-{b}", with_previous=progress.on_trial)

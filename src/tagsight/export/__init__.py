@@ -1,4 +1,4 @@
-"""Found objects for other tools: one file a format, each from the same record of a photo."""
+"""Exports of found objects to other programs: one module per format, all from the same record of a photo."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -24,7 +24,7 @@ FORMATS: dict[str, Format] = {
 
 
 def choose_format(name: str) -> Format:
-    """A format by its name."""
+    """The format with a name."""
     if name not in FORMATS:
         raise InputError(f"there is no format {name!r}; choose one of {', '.join(FORMATS)}")
     return FORMATS[name]
@@ -33,10 +33,10 @@ def choose_format(name: str) -> Format:
 def write_export(
     photos: Iterable[ExportedPhoto], format: Format, target: Target, inputs: Iterable[Path] = ()
 ) -> Iterator[Problem]:
-    """Write the files as they come, each whole or not at all; what could not be exported is told.
+    """Write the files of an export, each whole or not at all; yields what could not be exported.
 
-    A file is replaced only if it is as tagsight wrote it; others, and `inputs`, are kept and reported. Without a photo
-    nothing is written, lest an empty export replace one that was not.
+    A file is replaced only if it is as tagsight wrote it. Other files and `inputs` are kept and reported. Without a
+    photo nothing is written, so that an empty export does not replace another one.
     """
     output = SharedFolder(target.folder, inputs)
     output.check(format.files)

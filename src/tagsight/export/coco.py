@@ -1,8 +1,8 @@
-"""COCO instances, twice with the same ids: `instances_masks.json` with run lengths, which are exact, and
-`instances_polygons.json` for tools that want polygons.
+"""COCO instances in two files with the same ids: `instances_masks.json` with exact run lengths, and
+`instances_polygons.json` for programs that need polygons.
 
-Categories count from 1 in the model's order. `attributes` is an object of names that are true, as CVAT writes it;
-`score` and `attribute_scores` stand beside it. A piece of an instance is one polygon; slits lead to its holes.
+Category ids start at 1, in the order of the model. `attributes` is an object of names that are true, as in CVAT;
+`score` and `attribute_scores` are beside it. A piece of an instance is one polygon; slits lead to its holes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,13 +18,13 @@ FILES = ("instances_masks.json", "instances_polygons.json")
 
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile]:
-    """Both files, when all photos have come."""
+    """Both files, after all photos."""
     images, masks, polygons = JsonList(), JsonList(), JsonList()
     for photo in photos:
         (width, height), image = photo.size, len(images) + 1
         images.add({"id": image, "file_name": photo.name, "width": width, "height": height})
         for n in range(len(photo.instances)):
-            annotation = {"id": len(masks) + 1, "image_id": image, **describe(photo, n)}
+            annotation = {"id": len(masks) + 1, "image_id": image, **make_annotation(photo, n)}
             runs = {"size": [height, width], "counts": encode_counts(photo.mask(n))}
             masks.add(annotation | {"segmentation": runs})
             polygons.add(annotation | {"segmentation": list_polygons(photo, n)})
@@ -43,8 +43,8 @@ def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFil
         )
 
 
-def describe(photo: ExportedPhoto, n: int) -> dict[str, Any]:
-    """What an annotation says apart from its outline."""
+def make_annotation(photo: ExportedPhoto, n: int) -> dict[str, Any]:
+    """The fields of an annotation without its outline."""
     instance = photo.instances[n]
     x0, y0, x1, y1 = instance.box
     return {
@@ -59,11 +59,11 @@ def describe(photo: ExportedPhoto, n: int) -> dict[str, Any]:
 
 
 def list_polygons(photo: ExportedPhoto, n: int) -> list[list[int]]:
-    """x, y, x, y ... of each piece."""
+    """The coordinates x, y, x, y ... of each piece."""
     x0, y0, _, _ = photo.instances[n].box
     return [polygon.ravel().tolist() for polygon in trace_polygons(photo.crop(n), (x0, y0))]
 
 
 def list_categories(vocabulary: Vocabulary) -> list[dict[str, Any]]:
-    """Every object of the model, found or not."""
+    """All objects of the model as categories."""
     return [{"id": n, "name": name, "supercategory": ""} for n, name in enumerate(vocabulary.objects, start=1)]

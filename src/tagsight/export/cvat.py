@@ -1,8 +1,8 @@
 """Datumaro JSON, which CVAT imports as "Datumaro 1.0": `annotations/default.json`; and `labels.json` for CVAT.
 
-Masks are run lengths, exact. An attribute that applies is true, all others are left out; `score` is the instance's
-own, and the scores of attributes stand as `score of NAME`. CVAT drops attributes its labels do not have: paste
-`labels.json` into the raw view of a new task's labels.
+Masks are exact run lengths. Attributes that apply are true, and others are left out. `score` is the score of the
+instance; those of attributes are named `score of NAME`. CVAT drops attributes that its labels lack: paste `labels.json`
+into the raw view of the labels of a new task.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,16 +21,19 @@ FILES = ANNOTATIONS, LABELS = ("annotations/default.json", "labels.json")
 
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile]:
-    """Both files, when all photos have come."""
+    """Both files, after all photos."""
     if SCORE in target.vocabulary.attributes:
-        raise InputError(f"Datumaro keeps scores as an attribute {SCORE!r}, and the model has a tag of that name")
+        raise InputError(
+            f"Datumaro keeps scores as an attribute {SCORE!r}, and the model has a tag of that name; "
+            "choose another format"
+        )
     items = JsonList()
     for photo in photos:
         width, height = photo.size
         items.add(
             {
                 "id": str(PurePosixPath(photo.name).with_suffix("")),
-                "annotations": [annotate(photo, n) for n in range(len(photo.instances))],
+                "annotations": [make_annotation(photo, n) for n in range(len(photo.instances))],
                 "image": {"path": photo.name, "size": [height, width]},
             }
         )
@@ -40,8 +43,8 @@ def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFil
     yield OutputFile(LABELS, to_json(list_cvat_labels(target.vocabulary)))
 
 
-def annotate(photo: ExportedPhoto, n: int) -> dict[str, Any]:
-    """One mask."""
+def make_annotation(photo: ExportedPhoto, n: int) -> dict[str, Any]:
+    """The annotation of one instance, a mask."""
     instance = photo.instances[n]
     width, height = photo.size
     true = {attribute.name: True for attribute in instance.attributes}
@@ -58,12 +61,12 @@ def annotate(photo: ExportedPhoto, n: int) -> dict[str, Any]:
 
 
 def list_labels(vocabulary: Vocabulary) -> list[dict[str, Any]]:
-    """Datumaro's labels, from 0."""
+    """The labels of Datumaro, numbered from 0."""
     return [{"name": name, "parent": "", "attributes": list(vocabulary.attributes)} for name in vocabulary.objects]
 
 
 def list_cvat_labels(vocabulary: Vocabulary) -> list[dict[str, Any]]:
-    """CVAT's labels, every attribute a checkbox."""
+    """The labels of CVAT, with a checkbox for every attribute."""
     checkbox = {"mutable": False, "input_type": "checkbox", "default_value": "false", "values": ["false"]}
     attributes = [{"name": name, **checkbox} for name in vocabulary.attributes]
     return [{"name": name, "attributes": attributes} for name in vocabulary.objects]

@@ -1,7 +1,8 @@
-"""LabelMe: `NAME.json` for each photo, with the way to the photo instead of its pixels.
+"""LabelMe: one `NAME.json` per photo, with the path of the photo instead of its pixels.
 
-Shapes are polygons: one for each piece of an instance, its pieces with the same `group_id`; slits lead to holes.
-Attributes are flags, scores the description. A file that is there may have been corrected by hand: it is kept.
+Shapes are polygons, one for each piece of an instance; pieces of an instance have the same `group_id`, and slits lead
+to holes. Attributes are flags, scores are in the description. An existing file may have been corrected by hand, so it
+is kept.
 """
 
 import os
@@ -10,25 +11,25 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tagsight.data.collection import Problem
-from tagsight.export.labelstudio import say_scores
+from tagsight.export.labelstudio import format_scores
 from tagsight.export.outline import trace_polygons
 from tagsight.export.output import OutputFile, Target, to_json, write_each
 from tagsight.export.record import ExportedPhoto
 
-VERSION = "5.5.0"  # of LabelMe, whose files these are like
+VERSION = "5.5.0"  # of LabelMe, whose format this is
 
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile | Problem]:
-    """A file a photo."""
+    """One file per photo."""
 
     def encode(photo: ExportedPhoto, name: str) -> bytes:
-        return to_json(describe(photo, target.folder / name))
+        return to_json(make_record(photo, target.folder / name))
 
     yield from write_each(photos, lambda name: str(PurePosixPath(name).with_suffix(".json")), encode)
 
 
-def describe(photo: ExportedPhoto, file: Path) -> dict[str, Any]:
-    """The photo as `file` says it."""
+def make_record(photo: ExportedPhoto, file: Path) -> dict[str, Any]:
+    """The content of `file`, which belongs to the photo."""
     width, height = photo.size
     return {
         "version": VERSION,
@@ -42,7 +43,7 @@ def describe(photo: ExportedPhoto, file: Path) -> dict[str, Any]:
 
 
 def list_shapes(photo: ExportedPhoto, n: int) -> list[dict[str, Any]]:
-    """The pieces of an instance."""
+    """The shapes of an instance, one per piece."""
     instance = photo.instances[n]
     x0, y0, _, _ = instance.box
     return [
@@ -50,7 +51,7 @@ def list_shapes(photo: ExportedPhoto, n: int) -> list[dict[str, Any]]:
             "label": instance.name,
             "points": polygon.tolist(),
             "group_id": n + 1,
-            "description": say_scores(instance),
+            "description": format_scores(instance),
             "shape_type": "polygon",
             "flags": {attribute.name: True for attribute in instance.attributes},
             "mask": None,

@@ -1,4 +1,4 @@
-"""What a format makes of a stream of photos: files, and problems with single photos."""
+"""The output of a format: files, and problems of single photos."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -16,38 +16,38 @@ class OutputFile(NamedTuple):
 
     name: str
     content: bytes
-    merged: bool = False  # the content keeps all that the file holds already
+    merged: bool = False  # the content contains everything that the existing file has
 
 
 class Target(NamedTuple):
-    """Whose words they are, and where the files will be."""
+    """The vocabulary of the model, and the folder of the export."""
 
     vocabulary: Vocabulary
     folder: Path
 
 
 WriteFiles = Callable[[Iterable[ExportedPhoto], Target], Iterator[OutputFile | Problem]]
-"""Takes photos one at a time and keeps no mask of them; files of the whole export come last."""
+"""Takes photos one at a time and keeps none of their masks; files of the whole export are yielded last."""
 
 
 class Format(NamedTuple):
-    """How photos become files."""
+    """A format: the function that yields its files, and the names of the files of the whole export."""
 
     write: WriteFiles
-    files: tuple[str, ...] = ()  # names of the files of the whole export
+    files: tuple[str, ...] = ()
 
 
 def write_each(
     photos: Iterable[ExportedPhoto],
-    place: Callable[[str], str],
+    name_file: Callable[[str], str],
     encode: Callable[[ExportedPhoto, str], bytes],
     *,
     merged: bool = False,
 ) -> Iterator[OutputFile | Problem]:
-    """A file for each photo at the place of its name; one whose place is taken is left out."""
+    """One file per photo, named by `name_file`; a photo whose file name another one has already is a problem."""
     taken: dict[str, str] = {}
     for photo in photos:
-        name = place(photo.name)
+        name = name_file(photo.name)
         if name in taken:
             reason = f"{name!r} is already the file of {taken[name]!r}; rename one of the two photos"
             yield Problem(photo.path, reason)
@@ -67,7 +67,7 @@ def to_json(value: Any) -> bytes:
 
 
 class JsonList:
-    """A list that is kept as text, a fraction of the memory of its values."""
+    """A list stored as text, which takes a fraction of the memory of its values."""
 
     def __init__(self) -> None:
         self._items: list[bytes] = []
@@ -76,7 +76,7 @@ class JsonList:
         return len(self._items)
 
     def add(self, value: Any) -> None:
-        """Put a value at the end."""
+        """Append a value."""
         self._items.append(to_json(value))
 
     def to_json(self) -> bytes:
@@ -85,5 +85,5 @@ class JsonList:
 
 
 def join_object(fields: dict[str, bytes]) -> bytes:
-    """A JSON object whose values are JSON already."""
+    """A JSON object whose values are encoded already."""
     return b"{" + b",\n".join(to_json(key) + b":" + value for key, value in fields.items()) + b"}\n"

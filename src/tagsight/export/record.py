@@ -1,4 +1,4 @@
-"""What is exported of a photo: its objects, each with a mask at the size of the whole photo."""
+"""The record of a photo that is exported: its objects, each with a mask of the size of the whole photo."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -20,26 +20,26 @@ ATTRIBUTE_THRESHOLD = 0.5
 
 
 class Instance(NamedTuple):
-    """One object of a photo, with the score and the attributes of the region where it is clearest."""
+    """One object of a photo, with the score and the attributes of its most probable region."""
 
     name: str
-    category: int  # its place among the vocabulary's objects, from 0
+    category: int  # index among the objects of the vocabulary
     score: float
     attributes: tuple[Attribute, ...]  # most probable first
     box: Box
 
 
 class ExportedPhoto(NamedTuple):
-    """A photo upright, as viewers show it. Instances never share a pixel, so one map holds every mask."""
+    """An upright photo. Instances never share a pixel, so one map holds all masks."""
 
     path: Path
-    name: str  # relative, with forward slashes, unlike every other photo's
+    name: str  # distinct relative path, with forward slashes
     size: tuple[int, int]  # (W, H)
     instances: tuple[Instance, ...]  # most probable first
-    owner: Array  # (H, W) uint16: n where instances[n - 1] is, else 0
+    owner: Array  # (H, W) uint16: n for instances[n - 1], 0 for none
 
     def mask(self, n: int) -> Array:
-        """(H, W) bool: where instance `n` is."""
+        """(H, W) bool mask of instance `n`."""
         return self.owner == n + 1
 
     def crop(self, n: int) -> Array:
@@ -59,7 +59,7 @@ def record_photo(
     attribute_threshold: float = ATTRIBUTE_THRESHOLD,
     connected: bool = True,
 ) -> ExportedPhoto:
-    """Make the record; an instance is a connected piece of an object, or else all that has the object's name."""
+    """The record of a photo; an instance is a connected piece of an object, or all pieces if `connected` is false."""
     labels = label_regions(posterior.objects, threshold=threshold)
     piece = join_regions(photo, labels) if connected else labels
     n_attributes = posterior.attributes.shape[1]
@@ -67,9 +67,9 @@ def record_photo(
     for p in np.unique(piece[labels > 0]):
         regions = (piece == p) & (labels > 0)
         category = int(labels[regions][0]) - 1
-        seen = describe_region(model, photo, posterior, category, n_attributes, attribute_threshold, regions)
+        details = describe_region(model, photo, posterior, category, n_attributes, attribute_threshold, regions)
         score = float(posterior.objects[regions, category].max())
-        found.append((Instance(seen.name, category, score, seen.attributes, seen.box), regions))
+        found.append((Instance(details.name, category, score, details.attributes, details.box), regions))
     found.sort(key=lambda pair: -pair[0].score)
     owners = np.zeros(len(labels), np.uint16)
     for n, (_, regions) in enumerate(found, start=1):
@@ -80,12 +80,12 @@ def record_photo(
 
 
 def join_regions(photo: PhotoFeatures, labels: Array) -> Array:
-    """(R,) the same number for regions of one label that are joined by neighbours of that label."""
+    """(R,) a number for each region; connected regions with the same label have the same number."""
     one, other = photo.edges[labels[photo.edges[:, 0]] == labels[photo.edges[:, 1]]].T
     graph = coo_array((np.ones(len(one), bool), (one, other)), shape=(len(labels), len(labels)))
     return connected_components(graph, directed=False)[1]
 
 
 def list_boxes(owner: Array) -> list[Box]:
-    """Boxes around the numbers 1.. of a map (H, W)."""
+    """Bounding boxes of the numbers 1.. of a map (H, W)."""
     return [(x.start, y.start, x.stop, y.stop) for y, x in ndimage.find_objects(owner)]

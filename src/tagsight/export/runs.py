@@ -1,4 +1,4 @@
-"""Masks as run lengths, in COCO's order and spelling."""
+"""Masks as run lengths, in the order and encoding of COCO."""
 
 import numpy as np
 
@@ -6,23 +6,23 @@ from tagsight.types import Array, Ints
 
 
 def measure_runs(values: Array) -> Ints:
-    """Lengths of the runs of a flat boolean array in turn off, on, off ...; the first may be 0."""
+    """Lengths of the runs of a flat boolean array, in turn off, on, off ...; the first may be 0."""
     ends = np.flatnonzero(values[1:] != values[:-1]) + 1
     runs = np.diff(ends, prepend=0, append=len(values))
     return np.concatenate([[0], runs]) if values[0] else runs
 
 
 def encode_counts(mask: Array) -> str:
-    """The runs of a mask (H, W) column by column, as the text that COCO calls compressed.
+    """The runs of a mask (H, W) column by column, in the compressed text of COCO.
 
-    From the fourth run on its difference from the run two before is written; numbers are five bits a character,
-    lowest first, with 32 added where more follow and 48 to all. The last character's highest bit is the sign.
+    From the fourth run on, the difference from the run two before is encoded. Numbers have five bits per character,
+    lowest first, plus 32 if more follow and plus 48 in all. The highest bit of the last character is the sign.
     """
     runs = measure_runs(mask.ravel(order="F")).tolist()
-    return "".join(_spell(run - runs[n - 2] if n > 2 else run) for n, run in enumerate(runs))
+    return "".join(_encode_number(run - runs[n - 2] if n > 2 else run) for n, run in enumerate(runs))
 
 
-def _spell(number: int) -> str:
+def _encode_number(number: int) -> str:
     text = ""
     while True:
         low, number = number & 31, number >> 5

@@ -1,8 +1,7 @@
-"""Keywords added to an XMP packet without touching another byte of it.
+"""Keywords added to an XMP packet without changing any other byte of it.
 
-The packet is not written anew: the places where words go are found by their position and filled in. So nothing a
-photo manager keeps in it can be lost, whatever it is. Added text is ASCII with character references, and brings
-its own namespaces.
+The packet is not written anew: keywords are inserted at positions found by a parser, so nothing that a photo manager
+stored in it can be lost. Inserted text is ASCII with character references, and declares its own namespaces.
 """
 
 import re
@@ -19,7 +18,7 @@ DC = "http://purl.org/dc/elements/1.1/"
 LR = "http://ns.adobe.com/lightroom/1.0/"
 PROPERTIES = {f"{DC} subject": "dc:subject", f"{LR} hierarchicalSubject": "lr:hierarchicalSubject"}
 CONTAINERS = (f"{RDF} Bag", f"{RDF} Seq", f"{RDF} Alt")
-WITHIN = [f"{RDF} RDF", f"{RDF} Description"]  # what a property of the photo itself lies in
+WITHIN = [f"{RDF} RDF", f"{RDF} Description"]  # elements around a property of the photo itself
 
 PADDING = b"\0 \t\r\n"  # around a packet, not part of it
 EMPTY = f"""<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
@@ -39,12 +38,12 @@ class Keywords(NamedTuple):
 
 
 def add_keywords(packet: bytes, keywords: Keywords) -> bytes:
-    """The packet with the keywords it lacks; itself, if it lacks none."""
-    find_keywords(packet)  # refuses what is too long, not XML, or has a DOCTYPE
+    """The packet with the keywords added that it lacks."""
+    find_keywords(packet)  # raises InputError if it is too long, not XML, or has a DOCTYPE
     try:
         packet.decode()
     except UnicodeDecodeError as problem:
-        raise InputError("it is not in UTF-8; save it anew or remove it") from problem
+        raise InputError("it is not in UTF-8; save it again or remove it") from problem
     layout = _map_packet(packet)
     insertions: list[tuple[int, str]] = []
     absent = ""
@@ -66,12 +65,12 @@ def add_keywords(packet: bytes, keywords: Keywords) -> bytes:
 
 
 def _escape(word: str) -> str:
-    return escape(word, {"\r": "&#13;"})  # a bare one would be read as a line feed
+    return escape(word, {"\r": "&#13;"})  # unescaped, it would be read as a line feed
 
 
 class _Map(NamedTuple):
-    words: dict[str, set[str]]  # of the properties that are there
-    ends: dict[str, int]  # where their lists and the rdf:RDF are closed
+    words: dict[str, set[str]]  # of the properties in the packet
+    ends: dict[str, int]  # positions of the closing tags of their lists and of rdf:RDF
     about: str
 
 
@@ -114,7 +113,7 @@ def _map_packet(packet: bytes) -> _Map:
 
 
 def _require(packet: bytes, place: int | None, name: str) -> int:
-    """A place just before the closing tag of a list or of rdf:RDF; `<rdf:Bag/>` has none."""
+    """The position of a closing tag of a list or of rdf:RDF; InputError without one, as in `<rdf:Bag/>`."""
     if place is None or not re.match(rb"</([^\s<>:/]+:)?(Bag|Seq|Alt|RDF)\s*>", packet[place : place + 200]):
-        raise InputError(f"it has no {name} with a closing tag, to add keywords to; save it anew or remove it")
+        raise InputError(f"it has no {name} with a closing tag, to add keywords to; save it again or remove it")
     return place

@@ -1,6 +1,6 @@
-"""PASCAL VOC: `SegmentationClass/NAME.png` with VOC's palette, 0 background and 1.. objects, and `class_names.txt`.
+"""PASCAL VOC: `SegmentationClass/NAME.png` with the palette of VOC (0 background, 1.. objects), and `class_names.txt`.
 
-The pixels are exact. Scores and attributes have no place in it, nor have the borders between instances.
+The pixels are exact. The format has no scores, attributes or borders between instances.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,17 +18,17 @@ FILES = ("class_names.txt",)
 
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile | Problem]:
-    """A mask a photo, and the names in the order of the pixel values, one a line."""
+    """One mask per photo, and the names in the order of the pixel values, one per line."""
     names = target.vocabulary.objects
     if len(names) > LARGEST:
         raise InputError(f"a palette PNG holds {LARGEST} objects and the model has {len(names)}; choose another format")
-    yield from write_each(photos, place, lambda photo, _: encode_palette(paint_classes(photo)))
+    yield from write_each(photos, name_mask, lambda photo, _: encode_palette(paint_classes(photo)))
     lines = ["background", *(" ".join(name.split()) for name in names)]
     yield OutputFile(FILES[0], "".join(f"{line}\n" for line in lines).encode())
 
 
-def place(name: str) -> str:
-    """Where VOC keeps the mask of a photo."""
+def name_mask(name: str) -> str:
+    """The name of the mask of a photo."""
     return f"SegmentationClass/{PurePosixPath(name).with_suffix('.png')}"
 
 

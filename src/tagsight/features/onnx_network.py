@@ -127,7 +127,7 @@ class OnnxNetwork:
 
 
 def _open_session(path: Path, content: bytes, threads: int) -> onnxruntime.InferenceSession:
-    """From bytes, not from the path: what runs is what was hashed, with no weights in files beside it."""
+    """Open from bytes, not from the path: exactly the hashed content runs, without weights in other files."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -216,7 +216,7 @@ def _infer_patches(path: Path, name: str, n_tokens: int, size: tuple[int, int], 
             fitting.append(MapOutput("NTC", patch_size, extra))
     if len(fitting) != 1:
         several = f"which fits several patch sizes ({', '.join(str(one.patch_size) for one in fitting)})"
-        none = "which fits no usual patch size" if spec.patch_size is None else f"not in patches of {spec.patch_size}"
+        none = "which fits no common patch size" if spec.patch_size is None else f"not in patches of {spec.patch_size}"
         raise InputError(
             f"{path} gives {name} with {n_tokens} tokens for {height} x {width} pixels, "
             f"{several if fitting else none}; {_advise_on_tokens(path)}"

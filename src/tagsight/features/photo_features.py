@@ -38,7 +38,7 @@ class PhotoFeatures(NamedTuple):
 
     @property
     def edge_weights(self) -> Floats:
-        """(E,) shared boundary divided by its mean in the photo: 1 on average, whatever the photo's size."""
+        """(E,) shared boundary divided by its mean in the photo: 1 on average for any size of the photo."""
         mean = float(self.boundary.mean()) if len(self.boundary) else 1.0
         return self.boundary.astype(np.float64) / mean
 

@@ -23,7 +23,7 @@ from tagsight.runtime.interrupts import check_stop
 from tagsight.runtime.workers import map_in_workers
 from tagsight.types import Array
 
-AHEAD = 128  # photos that may wait in memory, some 3 MB each
+AHEAD = 128  # prepared photos waiting in memory, about 3 MB each
 
 
 class PreparedPhoto(NamedTuple):
@@ -48,7 +48,7 @@ class PendingPhoto(NamedTuple):
 def prepare_photos(
     photos: Sequence[Path], network: str, cache: FeatureCache, n_regions: int, n_workers: int
 ) -> Iterator[PendingPhoto | Path | Problem]:
-    """In the order of `photos`: a photo prepared for `network`, its existing cache entry, or what is wrong with it."""
+    """For each of `photos`, in order: the photo prepared for `network`, its cache entry, or its problem."""
     if n_workers == 1 or len(photos) <= FEW:
         preparer = _Preparer(network, cache, n_regions)
         for photo in photos:
@@ -60,7 +60,7 @@ def prepare_photos(
 
 
 def prepare_photo(path: Path, backbone: Backbone, settings: DeepSettings, *, n_regions: int) -> PreparedPhoto:
-    """Read a photo, cut it into regions, and compute what `extract_regions` does beside the network and its pooling."""
+    """Read and segment a photo, and compute all that `extract_regions` does except the network and its pooling."""
     photo = read_photo(path)
     regions = segment_photo(photo.pixels, n_regions)
     images = {use.zoom: backbone.resize(photo.pixels, zoom=use.zoom) for use in settings.maps}

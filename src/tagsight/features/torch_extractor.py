@@ -30,7 +30,7 @@ from tagsight.features.torch_network import TorchNetwork
 from tagsight.storage.files import read_bytes
 from tagsight.types import Array
 
-BATCH = 16  # larger ones are hardly faster on an H200
+BATCH = 16  # larger batches are hardly faster on an H200
 WINDOW = 4 * BATCH  # photos that are sorted by size into batches
 
 
@@ -102,9 +102,9 @@ def open_torch_extractor(network: str, device: str) -> TorchExtractor:
 def extract_on_gpu(
     photos: Sequence[Path], network: str, extractor: TorchExtractor, cache: FeatureCache, n_regions: int, n_workers: int
 ) -> Iterator[Path | Problem]:
-    """The cache entry of each photo, written if it is missing; or what is wrong with the photo.
+    """The cache entry of each photo, written if it is missing; or the problem of the photo.
 
-    Worker processes prepare photos ahead of the network.
+    Worker processes prepare photos in advance of the network.
     """
     prepared = prepare_photos(photos, network, cache, n_regions, n_workers)
     while window := list(islice(prepared, WINDOW)):

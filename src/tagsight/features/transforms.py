@@ -6,7 +6,7 @@ normalised. It has two views, with u(v) = v / |v|:
     directions:  w_1 u(block 1), w_2 u(block 2), ...
     strengths:   v_1 / s_1 block 1, v_2 / s_2 block 2, ...   s the standard deviation of the block in training regions
 
-The directions show what a region looks like: the model and the region classifiers use them. The lengths, which
+The directions describe the appearance of a region: the model and the region classifiers use them. The lengths, which
 directions discard, show how much of a feature is present: averages over a photo and photo classifiers need them.
 
 A projection is affine, x -> x basis - offset, with the principal components of a sample as basis.

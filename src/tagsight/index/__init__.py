@@ -1,4 +1,4 @@
-"""Photos annotated once, then found in milliseconds.
+"""Search: photos are annotated once, and queries take milliseconds.
 
     from tagsight.predict.model_file import load_model
     from tagsight.index import build_index, list_source, open_index
@@ -9,8 +9,8 @@
     index.labels(hit.photo) == hit.matches[0].region      # the region's pixels, at the scale of analysis
     index.name_factor("free-7", "striped"); index.find("striped horse"); index.remove_name("free-7")
 
-    index.like(hit.photo, region=3)                        # photos with a region like that one
-    index.like_file(Path("any.jpg"), at=(120, 80))         # the same for a file that is not in the index
+    index.find_similar(hit.photo, region=3)                # photos with a region similar to that one
+    index.find_similar_to_file(Path("any.jpg"), at=(120, 80))   # the same for a file that is not in the index
     index.regions(hit.photo), index.region_at(hit.photo, 120, 80), index.words, index.names, index.manifest, index.model
 
 `Index.find` raises `UnknownWordError` with `.word` and `.nearest`. Threads may share a handle; it follows updates.
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what builds an index when it is asked for: it takes seconds, and finding needs none of it."""
+    """Import the functions that build an index when they are first used: the import takes seconds."""
     if name in ("BuildResult", "build_index"):
         from tagsight.index import build
 

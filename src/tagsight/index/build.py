@@ -1,4 +1,4 @@
-"""Building an index, and updating it: every photo is annotated once."""
+"""Building and updating an index: every photo is annotated once."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -40,7 +40,7 @@ from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import check_folder, claim_folder
 from tagsight.types import Array
 
-CHUNK = 1024  # photos of a new part; a build that was killed loses at most so many
+CHUNK = 1024  # photos per new part; a killed build loses at most this many
 BATCH = 32  # photos that the model annotates together
 
 
@@ -178,7 +178,7 @@ class _Build:
             )
 
     def _commit(self) -> None:
-        """Publish the new generation; the previous one stays on disk for those who still read it."""
+        """Publish the new generation; the previous one stays on disk for its readers."""
         before = _read(self._folder, CURRENT)
         self._draft = self._draft._replace(parts=tidy_parts(self._folder, self._draft.parts))
         if before is None or self._draft != before._replace(generation=self._draft.generation):
@@ -188,7 +188,7 @@ class _Build:
 
 
 class _Annotated(NamedTuple):
-    """What is stored of a photo besides its file."""
+    """The stored data of a photo, except that of its file."""
 
     size: tuple[int, int]
     boxes: Array
@@ -224,7 +224,7 @@ def join_factors(posterior: Prediction) -> np.ndarray:
 
 
 def _begin(folder: Path, model: TrainedModel, digest: str, root: Path) -> Manifest:
-    """The manifest to start from: that of an unfinished build, of the index, or an empty one."""
+    """The manifest to start from: that of an unfinished build, that of the index, or an empty one."""
     current = _read(folder, CURRENT)
     generation = current.generation + 1 if current else 1
     pending = _read(folder, PENDING)
@@ -257,7 +257,7 @@ def _read(folder: Path, name: str) -> Manifest | None:
 
 
 def _list_unread(folder: Path) -> Iterator[str]:
-    """One message for each manifest that is there and cannot be used."""
+    """One message for each manifest that exists and cannot be used."""
     consequences = {CURRENT: "all photos are annotated again", PENDING: "a stopped build begins again"}
     for name, consequence in consequences.items():
         path = folder / name

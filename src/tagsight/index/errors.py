@@ -11,7 +11,7 @@ class UnknownPhotoError(InputError):
         self.photo = photo
 
     def __str__(self) -> str:
-        return f"photo {self.photo} is not in the index (any more)"
+        return f"photo {self.photo} is not in the index"
 
 
 class LostIndexError(InputError):

@@ -1,4 +1,4 @@
-"""An open index: the handle that commands, programs and the web page share."""
+"""The handle of an open index, which commands, programs and the web server share."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ from tagsight.index.names import name_factor, read_names, remove_name
 from tagsight.index.part_file import DamagedPartError, decode_label_map
 from tagsight.index.query import make_words, parse_query
 from tagsight.index.search import Hit, count_hits, search
-from tagsight.index.similar import find_like_photo, find_like_region, read_photo_levels
+from tagsight.index.similar import find_similar_photos, find_similar_regions, read_photo_levels
 from tagsight.index.snapshot import PhotoRow, Snapshot
 from tagsight.predict.probabilities import choose_labels, to_levels, to_probabilities
 from tagsight.types import Array, Floats
@@ -42,7 +42,7 @@ def open_index(folder: Path | str, *, backbone: Path | str | None = None) -> "In
 
 
 class StoredFile(NamedTuple):
-    """A photo's file when it was indexed."""
+    """The file of a photo, with its size and modification time when it was indexed."""
 
     path: Path
     n_bytes: int
@@ -50,7 +50,7 @@ class StoredFile(NamedTuple):
 
 
 class Hits(list[Hit]):
-    """A list of the photos found, best first; a notebook shows their pictures with the matching regions outlined."""
+    """The photos found, best first; a notebook shows their pictures with the matching regions outlined."""
 
     def __init__(self, hits: Iterable[Hit], index: "Index"):
         super().__init__(hits)
@@ -63,30 +63,30 @@ class Hits(list[Hit]):
 
 
 class Index:
-    """An index that follows its folder: each call answers from one generation, the newest when the call began.
+    """An open index that follows changes of its folder: each call uses the newest generation at its start.
 
-    Between calls the manifest, the words, columns of the factors last asked for and the photos last looked up stay in
-    memory (`snapshot.py`, 192 MB at most). A call raises `LostIndexError` if the folder holds no readable index any
-    more, and `BusyError` if there is not enough memory for the answer or the deadline passes (`limits.answer_within`).
+    The manifest, the words, columns of recently used factors and recently used photos stay in memory between calls
+    (`snapshot.py`, at most 192 MB). A call raises `LostIndexError` if the folder has no readable index any more, and
+    `BusyError` if memory is short or the deadline passes (`limits.answer_within`).
     """
 
     def __init__(self, folder: Path, *, backbone: Path | None = None):
         self.folder = folder
         self._backbone = backbone
         self._lock = threading.Lock()
-        self._predictor: tuple[str, PhotoPredictor] | None = None  # of a model by its SHA-256
+        self._predictor: tuple[str, PhotoPredictor] | None = None  # with the SHA-256 of its model
         self._snapshot: Snapshot | None = None
-        self._seen: Stamps = ()
+        self._loaded_stamps: Stamps = ()
         self._answer(lambda snapshot: snapshot)
         if backbone is not None:
-            _ = self.model  # raises InputError here, and not at the first photo, if `backbone` is another network
+            _ = self.model  # raises InputError at once if `backbone` is another network
 
     def find(self, text: str, *, top: int | None = TOP, threshold: float = 0.0, start: int = 0) -> Hits:
         """The photos that best fit a query such as "furry brown horse, shiny car -person".
 
-        `top=None` gives every photo that scores at least `threshold`; the first `start` of them are passed over.
-        Raises `UnknownWordError` (with `.word` and `.nearest`) for a word the index does not know, and InputError for
-        a query that asks for nothing.
+        `top=None` returns every photo that scores at least `threshold`; the first `start` of them are skipped. Raises
+        `UnknownWordError` (with `.word` and `.nearest`) for a word that is not in the index, and InputError for a query
+        without a word to find.
         """
         self._check_top(top)
         if not 0.0 <= threshold <= 1.0:
@@ -101,79 +101,79 @@ class Index:
         return Hits(hits, self)
 
     def count(self, text: str, *, threshold: float = 0.0) -> int:
-        """How many photos score at least `threshold`: the length of the list that `find` gives with `top=None`."""
+        """The number of photos that score at least `threshold`."""
         return self._answer(lambda snapshot: count_hits(snapshot, parse_query(text, snapshot.words), threshold))
 
     def list_photos(self, *, start: int = 0, n: int = TOP) -> list["ListedPhoto"]:
-        """Photos in order of their numbers."""
+        """`n` photos in the order of their numbers, from position `start`."""
         from tagsight.index.lookup import list_photos
 
         return self._answer(lambda snapshot: list_photos(snapshot, start, n))
 
-    def look_up(self, photo: int) -> "StoredPhoto":
-        """All that is stored of a photo: boxes, probabilities, label map."""
-        from tagsight.index.lookup import look_up
+    def load_photo(self, photo: int) -> "StoredPhoto":
+        """Everything that is stored of a photo: boxes, probabilities, label map."""
+        from tagsight.index.lookup import load_photo
 
-        return self._answer(lambda snapshot: look_up(snapshot, photo))
+        return self._answer(lambda snapshot: load_photo(snapshot, photo))
 
     def find_areas(self, photo: int, text: str) -> "FoundAreas":
-        """Where in a photo each thing of a query is."""
+        """The areas of a photo that fit each clause of a query."""
         from tagsight.index.lookup import find_areas
 
         return self._answer(lambda snapshot: find_areas(snapshot, photo, parse_query(text, snapshot.words)))
 
     @property
     def factor_names(self) -> "FactorNames":
-        """The words of the factors, discovered ones by the names people gave them."""
+        """The names of the factors; discovered ones have the names that users gave them."""
         from tagsight.index.lookup import list_names
 
         return self._answer(list_names)
 
-    def like(self, photo: int, region: int | None = None, *, top: int = TOP) -> Hits:
-        """The photos most like a photo of the index (by number), or those with a region most like one of its regions.
+    def find_similar(self, photo: int, region: int | None = None, *, top: int = TOP) -> Hits:
+        """The photos most similar to a photo of the index or, with `region`, to one of its regions.
 
-        See `similar` for how likeness is measured. The photo itself is left out.
+        See `index.similar` for the similarity. The photo itself is left out.
         """
         self._check_top(top)
 
-        def ask(snapshot: Snapshot) -> list[Hit]:
+        def query(snapshot: Snapshot) -> list[Hit]:
             if snapshot.find_place(photo) is None:
                 raise UnknownPhotoError(photo)
             levels, _ = read_photo_levels(snapshot, photo)
             if region is None:
-                return find_like_photo(snapshot, levels.max(axis=0), top=top, without=photo)
+                return find_similar_photos(snapshot, levels.max(axis=0), top=top, without=photo)
             if not 0 <= region < len(levels):
                 raise InputError(f"photo {photo} has the regions 0 to {len(levels) - 1}, not {region}")
-            return find_like_region(snapshot, levels[region], top=top, without=photo)
+            return find_similar_regions(snapshot, levels[region], top=top, without=photo)
 
-        return Hits(self._answer(ask), self)
+        return Hits(self._answer(query), self)
 
-    def like_file(self, path: Path, at: tuple[int, int] | None = None, *, top: int = TOP) -> Hits:
-        """As `like` for any photo file, which the index's model looks at; `at` (x, y) chooses the region there.
+    def find_similar_to_file(self, path: Path, at: tuple[int, int] | None = None, *, top: int = TOP) -> Hits:
+        """As `find_similar`, for a photo file, which the index's model predicts; `at` (x, y) chooses the region there.
 
-        A file of the collection that is in the index is looked up instead.
+        A file that is in the index is not predicted again.
         """
         self._check_top(top)
         known = self._find_number(path)
         if known is not None:
-            return self.like(known, None if at is None else self.region_at(known, *at), top=top)
+            return self.find_similar(known, None if at is None else self.region_at(known, *at), top=top)
         photo, probabilities, _ = self.predict(path)
         levels = to_levels(probabilities)
         if at is None:
-            hits = self._answer(lambda snapshot: find_like_photo(snapshot, levels.max(axis=0), top=top))
+            hits = self._answer(lambda snapshot: find_similar_photos(snapshot, levels.max(axis=0), top=top))
         else:
             region = pick_region(photo.labels, photo.size, *at)
-            hits = self._answer(lambda snapshot: find_like_region(snapshot, levels[region], top=top))
+            hits = self._answer(lambda snapshot: find_similar_regions(snapshot, levels[region], top=top))
         return Hits(hits, self)
 
     def predict(self, path: Path) -> "tuple[PhotoFeatures, Floats, RegionLabels]":
-        """A photo file described, the (R, K) probabilities that the model gives its regions, and their names."""
+        """The regions of a photo file, the (R, K) probabilities of their factors, and their labels."""
         from tagsight.data.photo import read_photo
 
         return self.predict_pixels(read_photo(path))
 
     def predict_pixels(self, photo: "Photo") -> "tuple[PhotoFeatures, Floats, RegionLabels]":
-        """As `predict`, for a photo already read."""
+        """As `predict`, for a photo that has been read."""
         from tagsight.index.build import join_factors
 
         predictor = self._open_predictor()
@@ -185,22 +185,22 @@ class Index:
         return features, join_factors(prediction), choose_labels(prediction.objects)
 
     def region_at(self, photo: int, x: int, y: int) -> int:
-        """The region at a pixel of a photo of the index, counted in the whole photo."""
+        """The region at pixel (x, y) of a photo of the index, in pixels of the whole photo."""
         return pick_region(self.labels(photo), self._describe(photo).size, x, y)
 
     def regions(self, photo: int) -> tuple[Floats, Array]:
         """(R, K) probabilities, in the order of `manifest.factor_names`, and (R, 4) boxes of a photo's regions."""
 
-        def ask(snapshot: Snapshot) -> tuple[Array, Array]:
+        def query(snapshot: Snapshot) -> tuple[Array, Array]:
             if snapshot.find_place(photo) is None:
                 raise UnknownPhotoError(photo)
             return read_photo_levels(snapshot, photo)
 
-        levels, boxes = self._answer(ask)
+        levels, boxes = self._answer(query)
         return to_probabilities(levels), boxes
 
     def name_factor(self, factor: str, name: str) -> str:
-        """Name a free factor ("free-7"); see `names.name_factor`. The next call knows the word."""
+        """Name a free factor ("free-7"); see `names.name_factor`. Queries can contain the name at once."""
         self._read_state()
         return name_factor(self.folder, factor, name)
 
@@ -210,44 +210,44 @@ class Index:
         return remove_name(self.folder, factor)
 
     def labels(self, photo: int) -> Array:
-        """(h, w) int32: the region of every pixel of a photo, by number, at the scale of analysis."""
+        """(h, w) int32: the region of every pixel of a photo, at the scale of analysis."""
         label_map = self._answer(lambda snapshot: snapshot.read_label_map(photo))
         if label_map is None:
             raise UnknownPhotoError(photo)
         return decode_label_map(label_map)
 
     def path(self, photo: int) -> Path:
-        """Where a photo's file is."""
+        """The path of the file of a photo."""
         return self.stored_file(photo).path
 
     def stored_file(self, photo: int) -> StoredFile:
-        """Where a photo's file is, and its size and time when it was indexed."""
+        """The path of the file of a photo, and its size and time when it was indexed."""
         row = self._describe(photo)
         return StoredFile(Path(self.manifest.root, row.path), row.n_bytes, row.mtime_ns)
 
     @property
     def snapshot(self) -> Snapshot:
-        """The generation that counts now, for several questions that must agree; it does not follow updates."""
+        """The newest generation, for several queries that must agree; it does not follow changes."""
         return self._answer(lambda snapshot: snapshot)
 
     @property
     def manifest(self) -> Manifest:
-        """The generation that counts now: its root, vocabulary, parts."""
+        """The manifest of the newest generation: root, vocabulary, parts."""
         return self._answer(lambda snapshot: snapshot.manifest)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Every word that can be asked for: objects, attributes, free factors by number, and names given to them."""
+        """Every word that a query may contain: objects, attributes, free factors by number, and their names."""
         return self._answer(lambda snapshot: tuple(snapshot.words.factors))
 
     @property
     def names(self) -> dict[str, str]:
-        """Names given to free factors, by factor."""
+        """The names given to free factors, by factor."""
         return self._read_state()[1]
 
     @property
     def model(self) -> "TrainedModel":
-        """The model the index was made with, read from the index's own copy when first asked for."""
+        """The model of the index, read from the index's own copy at the first use."""
         return self._open_predictor().model
 
     def _open_predictor(self) -> "PhotoPredictor":
@@ -280,20 +280,20 @@ class Index:
             raise InputError(f"top must be 1 or more, not {top}")
 
     def _describe(self, photo: int) -> PhotoRow:
-        def ask(snapshot: Snapshot) -> PhotoRow:
+        def query(snapshot: Snapshot) -> PhotoRow:
             place = snapshot.find_place(photo)
             if place is None:
                 raise UnknownPhotoError(photo)
             return snapshot.describe_photos(snapshot.photos[[place]])[photo]
 
-        return self._answer(ask)
+        return self._answer(query)
 
-    def _answer(self, ask: Callable[[Snapshot], T]) -> T:
-        """Ask the newest generation, and again if it was overtaken and its files removed under the question."""
+    def _answer(self, query: Callable[[Snapshot], T]) -> T:
+        """The result of `query` for the newest generation; repeated if that generation was replaced meanwhile."""
         while True:
             before = self._stamps()
             try:
-                return ask(self._refresh(before))
+                return query(self._refresh(before))
             except MemoryError as problem:
                 raise BusyError("there is not enough memory for this request now; try again later") from problem
             except OSError as problem:
@@ -308,10 +308,10 @@ class Index:
 
     def _refresh(self, stamps: Stamps) -> Snapshot:
         with self._lock:
-            if self._snapshot is None or stamps != self._seen:
+            if self._snapshot is None or stamps != self._loaded_stamps:
                 manifest, names = self._read_state()
                 self._snapshot = Snapshot(self.folder, manifest, make_words(manifest, names))
-                self._seen = stamps
+                self._loaded_stamps = stamps
             return self._snapshot
 
     def _read_state(self) -> tuple[Manifest, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Limits on the memory and the time that requests to an index take.
+"""Limits on the memory and the time of requests to an index.
 
 The deadline of a request is a context variable, which worker threads inherit.
 """
@@ -25,7 +25,7 @@ class _Entry(NamedTuple, Generic[T]):
 class LRUCache(Generic[T]):
     """Values by key, up to a total number of bytes; the least recently used are dropped first.
 
-    Threads may share it. A value that was handed out stays valid when it is dropped.
+    Threads may share it. A value stays valid for its users when it is dropped.
     """
 
     def __init__(self, n_bytes: int):
@@ -46,7 +46,7 @@ class LRUCache(Generic[T]):
             return self._entries[key].value
 
     def put(self, key: Hashable, value: T, n_bytes: int) -> None:
-        """Store a value of this size. Others are dropped until the rest fits; a single value always stays."""
+        """Store a value of this size. Others are dropped until all fit; a single value always stays."""
         with self._lock:
             self._drop(key)
             self._entries[key] = _Entry(value, n_bytes)

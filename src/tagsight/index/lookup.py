@@ -1,4 +1,4 @@
-"""One photo of an index with all that is stored of it, and the photos in their order."""
+"""The stored data of single photos of an index, and the list of its photos."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from tagsight.predict.regions import FactorNames, PhotoRegions
 from tagsight.regions import paint_regions
 from tagsight.types import Array
 
-NEARLY = 0.5  # of the best region's score, for regions beside it
+MIN_RELATIVE_SCORE = 0.5  # of regions adjacent to the best region, to be part of its area
 
 
 class ListedPhoto(NamedTuple):
@@ -28,19 +28,19 @@ class ListedPhoto(NamedTuple):
 
 
 class StoredPhoto(NamedTuple):
-    """All that the index knows of a photo."""
+    """Everything that an index stores of a photo."""
 
     photo: int
     path: str  # relative to the collection's root
-    regions: PhotoRegions  # discovered factors by the names people gave them
+    regions: PhotoRegions  # discovered factors have the names that users gave them
 
 
 class FoundAreas(NamedTuple):
-    """Where in a photo the things of a query are."""
+    """The areas of a photo that fit the clauses of a query."""
 
     size: tuple[int, int]  # (W, H) of the whole photo
-    matches: tuple[Match, ...]  # of each thing, its best region, as `search` finds it
-    areas: tuple[Array, ...]  # of each thing, (h, w) of bool at the scale of analysis
+    matches: tuple[Match, ...]  # the best region of each clause, as in `search`
+    areas: tuple[Array, ...]  # of each clause, (h, w) bool at the scale of analysis
 
     @property
     def score(self) -> float:
@@ -58,7 +58,7 @@ def list_photos(snapshot: Snapshot, start: int, n: int) -> list[ListedPhoto]:
     return [ListedPhoto(photo, rows[photo].path, rows[photo].size) for photo in numbers.tolist()]
 
 
-def look_up(snapshot: Snapshot, photo: int) -> StoredPhoto:
+def load_photo(snapshot: Snapshot, photo: int) -> StoredPhoto:
     """Everything that is stored of a photo, by number."""
     row = snapshot.describe_photos(np.array([photo])).get(photo)
     label_map, named = snapshot.read_label_map(photo), snapshot.read_named(photo)
@@ -72,28 +72,28 @@ def look_up(snapshot: Snapshot, photo: int) -> StoredPhoto:
 
 
 def find_areas(snapshot: Snapshot, photo: int, query: Query) -> FoundAreas:
-    """Where each thing of a query is: its best region, and those joined to it that score at least half as much."""
+    """The area of each clause of a query: its best region, and joined regions that score at least half as much."""
     row, label_map = snapshot.describe_photos(np.array([photo])).get(photo), snapshot.read_label_map(photo)
     if row is None or label_map is None:
         raise UnknownPhotoError(photo)
-    factors = sorted({k for thing in query.things for k in thing})
+    factors = sorted({k for clause in query.clauses for k in clause})
     columns = dict(zip(factors, snapshot.read_photo_levels(factors, photo).T, strict=True))
     labels = decode_label_map(label_map)
     matches: list[Match] = []
     areas: list[Array] = []
-    for thing in query.things:
-        scores = multiply([columns[k] for k in thing])
+    for clause in query.clauses:
+        scores = multiply([columns[k] for k in clause])
         best = int(scores.argmax())
-        names = tuple(snapshot.words.shown[k] for k in thing)
+        names = tuple(snapshot.words.shown[k] for k in clause)
         matches.append(Match(names, float(scores[best]), best, row.get_box(best)))
-        fits = paint_regions(scores >= NEARLY * scores[best], labels)
+        fits = paint_regions(scores >= MIN_RELATIVE_SCORE * scores[best], labels)
         pieces = np.asarray(cv2.connectedComponents(fits.astype(np.uint8), connectivity=4)[1], np.int32)
         areas.append(np.isin(pieces, np.unique(pieces[labels == best])))
     return FoundAreas(row.size, tuple(matches), tuple(areas))
 
 
 def list_names(snapshot: Snapshot) -> FactorNames:
-    """The words of the columns, as they are shown."""
+    """The names of the factors as they are shown."""
     shown, manifest = snapshot.words.shown, snapshot.manifest
     objects, tagged = len(manifest.objects), len(manifest.objects) + len(manifest.attributes)
     return FactorNames(shown[:objects], shown[objects:tagged], shown[tagged:])

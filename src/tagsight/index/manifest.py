@@ -1,9 +1,9 @@
 """The manifest: a small JSON file that lists the immutable parts of an index. It is replaced atomically.
 
-A reader reads it once and then sees that generation, whatever is written meanwhile. `pending.json` has the same form.
-It lists the parts that an unfinished build has completed, from which the next build continues; readers ignore it.
+A reader reads it once and then uses that generation, even if a new one is written. `pending.json` has the same form: it
+lists the parts that an unfinished build has completed, from which the next build continues. Readers ignore it.
 
-The manifest holds size and SHA-256 of the file of each part, and the SHA-256 of the rest of the manifest.
+The manifest has the size and SHA-256 of the file of each part, and a SHA-256 of the rest of the manifest.
 """
 
 import json
@@ -25,27 +25,27 @@ REPAIR = "run 'tagsight index' again with the same model, photos and index to re
 
 
 class DamagedManifestError(InputError):
-    """A manifest is not as it was written; a build starts from nothing."""
+    """A manifest does not match its checksum; a build starts from an empty index."""
 
 
 class OutdatedIndexError(InputError):
-    """An older tagsight made the index, in a form that is not read any more; a build starts from nothing."""
+    """The index has a schema that is not read any more; a build starts from an empty index."""
 
 
 class StoredFile(NamedTuple):
-    """A file when it was written."""
+    """The size and hash of a file when it was written."""
 
     n_bytes: int
     sha256: str
 
 
 class Part(NamedTuple):
-    """Photos that are stored in one file, which never changes; photos removed from the index are listed here."""
+    """Photos that are stored in one file, which never changes; photos removed since are listed here."""
 
     name: str
     n_photos: int
     file: StoredFile
-    removed: tuple[int, ...] = ()  # numbers of photos that are not in the index any more, ascending
+    removed: tuple[int, ...] = ()  # numbers of photos that were removed from the index, ascending
 
     @property
     def n_live(self) -> int:

@@ -1,4 +1,4 @@
-"""Names that people give to discovered factors: kept in the index, one JSON replaced atomically under a lock."""
+"""Names that users give to discovered factors, stored in a JSON file of the index under a lock."""
 
 import json
 from collections.abc import Generator
@@ -20,15 +20,15 @@ LONGEST = 60  # characters
 
 
 def read_names(folder: Path, manifest: Manifest) -> dict[str, str]:
-    """{"free-7": "striped"} for the model the index is made with."""
+    """The names for the model of the index, such as {"free-7": "striped"}."""
     return _read_all(folder).get(manifest.model, {})
 
 
 def name_factor(folder: Path, factor: str, name: str) -> str:
-    """Name a free factor ("free-7"), or rename it; returns the name as it is now searched for.
+    """Name a free factor ("free-7"), or rename it; returns the name as it is used in queries.
 
-    The name is spelt as tags are, must not be a word already, and is on disk when this returns. The model file
-    stays as it is. Names belong to one model: an index made anew with another model starts without them.
+    The name is normalised as tags are, and must not be a word of the index. It is on disk when this returns; the model
+    file does not change. Names belong to one model: an index that is built with another model has none at first.
     """
     with _change_names(folder) as (manifest, names):
         wanted = _find_factor(factor, manifest)
@@ -48,8 +48,8 @@ def remove_name(folder: Path, factor: str) -> str:
 
 @contextmanager
 def _change_names(folder: Path) -> Generator[tuple[Manifest, dict[str, str]]]:
-    """The manifest, and the names of its model, which are stored when the block ends without an error."""
-    read_manifest(folder)  # a folder without an index is left as it is
+    """The manifest and the names of its model; the names are stored if the block ends without an exception."""
+    read_manifest(folder)  # raises an error for a folder without an index, before the lock file is created
     with hold_lock(folder / "names.lock", wait=True, remove=True):
         manifest = read_manifest(folder)
         everything = _read_all(folder)
@@ -59,7 +59,7 @@ def _change_names(folder: Path) -> Generator[tuple[Manifest, dict[str, str]]]:
 
 
 def _find_factor(factor: str, manifest: Manifest) -> str:
-    """A free factor as the manifest spells it."""
+    """The name of a free factor as in the manifest."""
     free = manifest.factor_names[len(manifest.objects) + len(manifest.attributes) :]
     wanted = normalise_tag(factor)
     if wanted not in free:
@@ -93,7 +93,7 @@ def _read_all(folder: Path) -> dict[str, dict[str, str]]:
     path = folder / FILE
     try:
         content: Any = json.loads(path.read_bytes())
-        everything = content.get("names", content)  # until schema 2 of the index there was no checksum around them
+        everything = content.get("names", content)  # indexes of schema 1 have no checksum
         if everything is not content and content.get("sha256") != _digest(everything):
             raise ValueError("its checksum does not match")
         return {str(model): {str(k): str(v) for k, v in names.items()} for model, names in everything.items()}

@@ -63,7 +63,7 @@ class DamagedPartError(InputError):
 class IndexedPhoto(NamedTuple):
     """One photo as it is stored in a part."""
 
-    photo: int  # its number, never used again for another
+    photo: int  # its number, never used for another photo
     path: str  # relative to the collection's root, with /
     size: tuple[int, int]  # (W, H)
     mtime_ns: int
@@ -87,7 +87,7 @@ class Counts(NamedTuple):
 class _Tensor(NamedTuple):
     dtype: np.dtype
     shape: tuple[int, ...]
-    offset: int  # from the end of the header
+    offset: int  # in bytes, from the end of the header
 
     @property
     def n_bytes(self) -> int:
@@ -194,7 +194,7 @@ class Spans(NamedTuple):
 
     begins: list[int]
     ends: list[int]
-    picked: Ints | None  # places of the wanted items in what is read; None: all of it is wanted
+    picked: Ints | None  # positions of the wanted items in the values read; None: all of them
 
 
 def join_ranges(begins: Ints, ends: Ints, gap: int) -> Spans:
@@ -207,7 +207,7 @@ def join_ranges(begins: Ints, ends: Ints, gap: int) -> Spans:
     sizes = ends - begins
     if int((span_ends - span_begins).sum()) == int(sizes.sum()):
         return Spans(span_begins.tolist(), span_ends.tolist(), None)
-    moved = np.cumsum(span_ends - span_begins) - span_ends  # from a place in the tensor to one in what is read
+    moved = np.cumsum(span_ends - span_begins) - span_ends  # from a position in the tensor to one in the values read
     return Spans(
         span_begins.tolist(),
         span_ends.tolist(),
@@ -216,13 +216,13 @@ def join_ranges(begins: Ints, ends: Ints, gap: int) -> Spans:
 
 
 def list_items(begins: Ints, sizes: Ints) -> Ints:
-    """The places of all items of some ranges, one range after the other."""
+    """The positions of all items of some ranges, one range after the other."""
     ends = np.cumsum(sizes)
     return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(begins - (ends - sizes), sizes)
 
 
 class OpenPart:
-    """A part's file while it is open; reads of values that the file does not have raise DamagedPartError."""
+    """A part's file while it is open; reading values that the file lacks raises DamagedPartError."""
 
     def __init__(self, path: Path, file: BinaryIO, data_start: int, tensors: Mapping[str, _Tensor]):
         self._path = path
@@ -283,9 +283,10 @@ class OpenPart:
 
 
 class PartFile:
-    """A part's file, whose header was checked, with the numbers and places of its photos in memory.
+    """A part's file, whose header was checked, with the numbers and offsets of its photos in memory.
 
-    Files of parts never change. A file that was removed or replaced since raises FileNotFoundError or DamagedPartError.
+    Files of parts never change. If the file was removed or replaced, reading raises FileNotFoundError or
+    DamagedPartError.
     """
 
     def __init__(self, path: Path):
@@ -360,7 +361,7 @@ def _list_sizes(part: PartFile, starts: str, rows: Ints) -> Ints:
 
 
 class _Merge:
-    """The tensors of a merged part, a few thousand photos at a time."""
+    """The tensors of a merged part, read a few thousand photos at a time."""
 
     def __init__(self, sources: Sequence[tuple[PartFile, Ints]]):
         self._sources = sources

@@ -1,7 +1,7 @@
-"""The parts of an index: written, checked, merged while they are small, and removed when nothing refers to them.
+"""The parts of an index: writing, checking, merging of small parts, and removal of unused ones.
 
-An index may come from someone else, whose checksums guarantee nothing about its content. So where checksums are
-compared, the values are checked, too: the numbers of photos, the places of arrays, sizes, paths and label maps.
+An index may come from someone else, so its checksums prove nothing about its content. Where checksums are compared, the
+values are checked too: the numbers of photos, the offsets of arrays, sizes, paths and label maps.
 """
 
 import re
@@ -27,10 +27,10 @@ from tagsight.runtime.interrupts import check_stop
 from tagsight.storage.files import is_partial
 from tagsight.types import Ints
 
-FULL = 131_072  # photos of a part that is not merged any more
-GROWTH = 4  # a part is merged with smaller ones if together they have at least 1 / GROWTH of its photos
+FULL = 131_072  # photos from which a part is not merged any more
+GROWTH = 4  # a part is merged with smaller ones if these have at least 1 / GROWTH of its photos
 MOST_HASHED = 256 * 2**20  # bytes of an index whose files are hashed when it is opened; a build hashes all files
-_WRITTEN = re.compile(  # names of files of an index; the second kind is of an older tagsight
+_WRITTEN = re.compile(  # names of files of an index; the second form is of an older tagsight
     r"[0-9a-f]{16}\.safetensors|(photos|regions)-[0-9a-f]{16}\.parquet|[0-9a-f]{64}\.model"
 )
 
@@ -63,9 +63,9 @@ def hash_file(path: Path) -> str:
 
 
 def check_part(folder: Path, part: Part, n_factors: int, *, content: bool = False) -> PartFile:
-    """The file of a part; raises DamagedPartError unless it has the size, photos and factors that it should have.
+    """The file of a part; raises DamagedPartError unless it has the recorded size and numbers of photos and factors.
 
-    Only the header and the places of photos are read; with `content` the file is hashed and its values are checked.
+    Only the header and the offsets of photos are read. With `content` the file is hashed and its values are checked.
     """
     path = part_file(folder, part.name)
     if not path.is_file():
@@ -88,13 +88,13 @@ def check_part(folder: Path, part: Part, n_factors: int, *, content: bool = Fals
 
 
 def check_parts(folder: Path, manifest: Manifest) -> list[PartFile]:
-    """The files of all parts; their content is checked, too, unless hashing them would take long."""
+    """The files of all parts; their content is checked too, unless hashing them would take long."""
     content = sum(part.file.n_bytes for part in manifest.parts) <= MOST_HASHED
     return [check_part(folder, part, len(manifest.factor_names), content=content) for part in manifest.parts]
 
 
 def _find_fault(file: PartFile, part: OpenPart) -> str | None:
-    """What is wrong with the values of a part's file, or None."""
+    """What is wrong with the values of a part's file; None if nothing is."""
     if len(np.unique(file.photos)) != len(file.photos):
         return "two photos have the same number"
     if (part.read("size") < 1).any():
@@ -127,7 +127,7 @@ def _is_inside(path: str) -> bool:
 
 
 def keep_intact(folder: Path, manifest: Manifest) -> tuple[Manifest, tuple[str, ...]]:
-    """The manifest with only those parts whose files are as they were written, and one message for each other part."""
+    """The manifest with the intact parts only, and one message for each other part."""
     parts: list[Part] = []
     faults: list[str] = []
     for part in manifest.parts:
@@ -163,8 +163,9 @@ def list_live_rows(file: PartFile, part: Part) -> Ints:
 def tidy_parts(folder: Path, parts: Sequence[Part]) -> tuple[Part, ...]:
     """Merge small parts of similar size, and rewrite parts of which most photos were removed.
 
-    Of the parts that stay below FULL each has more than GROWTH times the photos of the next smaller one. So an index of
-    I photos has at most I / FULL + log_GROWTH FULL + 1 parts, and a photo is copied about log_GROWTH FULL times.
+    Afterwards each part with fewer than FULL photos has more than GROWTH times the photos of the next smaller one. So
+    an index of I photos has at most I / FULL + log_GROWTH FULL + 1 parts, and a photo is copied about log_GROWTH FULL
+    times.
     """
     hollow = {part for part in parts if 2 * part.n_live < part.n_photos}
     groups: list[list[Part]] = [[]]
@@ -189,7 +190,7 @@ def _merge(folder: Path, parts: Sequence[Part]) -> Part:
 
 
 def remove_unused(folder: Path, *manifests: Manifest) -> None:
-    """Remove the parts and models that no manifest lists, and no other files; the caller holds the build lock."""
+    """Remove the parts and models that no manifest lists, but no other files; the caller holds the build lock."""
     named = {part_file(folder, part.name) for manifest in manifests for part in manifest.parts}
     named |= {model_file(folder, manifest) for manifest in manifests}
     for path in [*(folder / "parts").glob("*"), *(folder / "models").glob("*")]:

@@ -1,10 +1,10 @@
-"""What people type: "furry brown horse, shiny car -person".
+"""Queries such as "furry brown horse, shiny car -person".
 
-    query   = thing {"," thing}         each thing somewhere in the photo
-    thing   = {word | "-" word}         every word in one region; a word after "-" nowhere in the photo
-    word    = known tag, one or several words long, or anything in double quotes
+    query   = clause {"," clause}       every clause in some region of the photo
+    clause  = {word | "-" word}         all its words in one region; a word after "-" in no region of the photo
+    word    = known tag of one or several words, or anything in double quotes
 
-Words come in any order. The longest known tag wins, so "potted plant" is one word. Articles are passed over.
+Words may be in any order. The longest known tag is taken, so "potted plant" is one word. Articles are ignored.
 """
 
 import re
@@ -17,7 +17,7 @@ from tagsight.errors import InputError
 from tagsight.index.manifest import Manifest
 
 LONGEST_QUERY = 1000  # characters
-LONGEST_TAG = 6  # words that may make up one tag
+LONGEST_TAG = 6  # most words of one tag
 MOST_WORDS = 32
 ARTICLES = frozenset({"a", "an", "the"})
 _TOKEN = re.compile(r'(-?)"([^"]*)"|(,)|(-?)([^\s,"]+)|(")')
@@ -33,7 +33,7 @@ IRREGULAR = {
     "teeth": "tooth",
     "women": "woman",
 }
-# Ending of an inflected word -> endings of the word it may come from, the likelier first.
+# Ending of an inflected word -> possible endings of its base form, more likely ones first.
 ENDINGS = {
     "ies": ("y", "ie"),
     "ves": ("f", "fe", "ve"),
@@ -52,7 +52,7 @@ SHORTEST_STEM = 2
 
 
 class UnknownWordError(InputError):
-    """A query has a word that the index does not know."""
+    """A query has a word that is not in the index."""
 
     def __init__(self, word: str, nearest: tuple[str, ...]):
         super().__init__(word, nearest)
@@ -60,39 +60,39 @@ class UnknownWordError(InputError):
         self.nearest = nearest
 
     def __str__(self) -> str:
-        return f"the index does not know the word {self.word!r}; the nearest it knows are {', '.join(self.nearest)}"
+        return f"the index has no word {self.word!r}; its words nearest in spelling are {', '.join(self.nearest)}"
 
 
 class Words(NamedTuple):
-    """Every word and the column of its factor; free factors by number, and by name where they have one."""
+    """Every word of queries and the column of its factor; free factors have their number and, if named, their name."""
 
     factors: Mapping[str, int]  # as written
-    squeezed: Mapping[str, int]  # without spaces and punctuation
-    stems: Mapping[str, int]  # whatever a known word may be an inflection of
-    shown: tuple[str, ...]  # of each factor, the word to show
+    compact: Mapping[str, int]  # without spaces and punctuation
+    stems: Mapping[str, int]  # base forms of which a known word may be an inflection
+    shown: tuple[str, ...]  # the word to show, by factor
 
     def find(self, text: str) -> int | None:
-        """The factor that a word or several words mean: as written, without spaces, or inflected."""
+        """The factor of one or several words: as written, without spaces, or inflected; None if there is none."""
         word = normalise_tag(text)
         if word in self.factors:
             return self.factors[word]
-        plain = squeeze(word)
-        if plain in self.squeezed:
-            return self.squeezed[plain]
+        plain = remove_separators(word)
+        if plain in self.compact:
+            return self.compact[plain]
         for stem in list_stems(plain):
-            if stem in self.squeezed:
-                return self.squeezed[stem]
+            if stem in self.compact:
+                return self.compact[stem]
         return self.stems.get(plain)
 
     def suggest(self, text: str) -> tuple[str, ...]:
-        """The known words nearest in spelling."""
+        """The known words that are nearest in spelling."""
         return tuple(get_close_matches(normalise_tag(text), list(self.factors), NEAREST, 0.0))
 
 
 class Query(NamedTuple):
-    """Factors asked for: each thing's together in one region, and those that may be nowhere."""
+    """The factors of each clause, and the factors that must not be in the photo."""
 
-    things: tuple[tuple[int, ...], ...]
+    clauses: tuple[tuple[int, ...], ...]
     without: tuple[int, ...]
 
 
@@ -104,29 +104,29 @@ class _Token(NamedTuple):
 
 
 def parse_query(text: str, words: Words) -> Query:
-    """Read a query; an unknown word raises `UnknownWordError`, which knows the nearest ones."""
+    """Parse a query; raises `UnknownWordError` with the nearest words for an unknown one."""
     if len(text) > LONGEST_QUERY:
         raise InputError(f"the query has {len(text)} characters; at most {LONGEST_QUERY} are read")
-    things: list[dict[int, None]] = [{}]
+    clauses: list[dict[int, None]] = [{}]
     without: dict[int, None] = {}
     tokens = _split(text)
     at = 0
     while at < len(tokens):
         token = tokens[at]
         if token.comma:
-            things.append({})
+            clauses.append({})
             at += 1
             continue
         factor, length = _read_word(tokens, at, words)
         if factor is not None:
-            (without if token.excluded else things[-1])[factor] = None
+            (without if token.excluded else clauses[-1])[factor] = None
         at += length
-    asked = tuple(tuple(thing) for thing in things if thing)
-    if not asked:
-        raise InputError(f"the query {text!r} asks for nothing; give a word such as {_example(words)}")
-    if sum(map(len, asked)) + len(without) > MOST_WORDS:
+    nonempty = tuple(tuple(clause) for clause in clauses if clause)
+    if not nonempty:
+        raise InputError(f"the query {text!r} has no word to find; give one such as {_example(words)}")
+    if sum(map(len, nonempty)) + len(without) > MOST_WORDS:
         raise InputError(f"the query has more than {MOST_WORDS} words; leave some out")
-    return Query(asked, tuple(without))
+    return Query(nonempty, tuple(without))
 
 
 def _split(text: str) -> list[_Token]:
@@ -145,7 +145,7 @@ def _split(text: str) -> list[_Token]:
 
 
 def _read_word(tokens: list[_Token], at: int, words: Words) -> tuple[int | None, int]:
-    """The factor at a token and how many tokens it takes; None for an article."""
+    """The factor at a token, or None for an article; and the number of tokens that are read."""
     first = tokens[at]
     span = 1
     while not first.quoted and span < LONGEST_TAG and at + span < len(tokens):
@@ -168,26 +168,26 @@ def _example(words: Words) -> str:
 
 
 def make_words(manifest: Manifest, names: Mapping[str, str]) -> Words:
-    """The words of an index, `names` being those given to free factors ({"free-7": "striped"})."""
+    """The words of an index; `names` are those of free factors ({"free-7": "striped"})."""
     columns = {name: k for k, name in enumerate(manifest.factor_names)}
     factors = columns | {name: columns[factor] for factor, name in names.items() if factor in columns}
-    squeezed: dict[str, int] = {}
+    compact: dict[str, int] = {}
     stems: dict[str, int] = {}
     for word, k in factors.items():
-        squeezed.setdefault(squeeze(word), k)
-        for stem in list_stems(squeeze(word)):
+        compact.setdefault(remove_separators(word), k)
+        for stem in list_stems(remove_separators(word)):
             stems.setdefault(stem, k)
     shown = tuple(names.get(factor, factor) for factor in manifest.factor_names)
-    return Words(factors, squeezed, stems, shown)
+    return Words(factors, compact, stems, shown)
 
 
-def squeeze(word: str) -> str:
-    """Letters and digits alone, so that "potted plant" is "pottedplant" and "foot shoe" is "foot/shoe"."""
+def remove_separators(word: str) -> str:
+    """The letters and digits of a word, so that "potted plant" and "pottedplant" are equal."""
     return re.sub(r"[\W_]+", "", word) or word.replace(" ", "")
 
 
 def list_stems(word: str) -> Iterator[str]:
-    """What a word may be a plural, a degree or a participle of."""
+    """The words of which a word may be a plural, a degree or a participle."""
     if word in IRREGULAR:
         yield IRREGULAR[word]
     for ending, origins in ENDINGS.items():

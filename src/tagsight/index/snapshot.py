@@ -1,12 +1,12 @@
 """One generation of an index, open for queries.
 
 These stay in memory: the highest level of recently used factors in every photo (two bytes per photo and factor); from
-the second use on, their levels in all regions (two bytes per region and factor) if four factors fit; and what was read
-for recent searches and photos, so that the same search reads nothing again. Everything else is read from the files of
-the parts when it is needed: single columns, or the wanted photos of them.
+their second use on, their levels in all regions (two bytes per region and factor) if four factors fit; and data of
+recent searches and photos. Everything else is read from the files of the parts when it is needed: single columns, or
+single photos of them.
 
 At most READERS queries read at the same time, and at most SCANS comparisons with every region; others wait. They read
-at most COLUMNS columns together, and so take a bounded amount of memory.
+at most COLUMNS columns together, so their memory is bounded.
 """
 
 import threading
@@ -38,30 +38,30 @@ Box = tuple[int, int, int, int]  # x0, y0, x1, y1 in the whole photo; the end is
 
 
 class PhotoLevels(NamedTuple):
-    """Levels of some photos; those of each factor are end to end."""
+    """Levels of some photos; those of one factor are concatenated."""
 
-    photos: Ints  # (n,) their numbers
-    starts: Ints  # (n + 1,) where each photo's regions begin, and the end of the last
-    values: dict[int, Array]  # of each factor, uint16
+    photos: Ints  # (n,) numbers of the photos
+    starts: Ints  # (n + 1,) where the regions of each photo begin, and the end of the last
+    values: dict[int, Array]  # uint16, by factor
 
 
 class PhotoRow(NamedTuple):
-    """What is stored of a photo besides probabilities and its label map."""
+    """The stored data of a photo, without probabilities and label map."""
 
     path: str  # relative to the collection's root
     size: tuple[int, int]  # (W, H)
     n_bytes: int  # size of its file when it was indexed
-    mtime_ns: int  # and modification time
+    mtime_ns: int  # modification time of its file when it was indexed
     boxes: Array  # (R, 4)
 
     def get_box(self, region: int) -> Box:
-        """A region's box."""
+        """The box of a region."""
         x0, y0, x1, y1 = self.boxes[region].tolist()
         return x0, y0, x1, y1
 
 
 class Snapshot:
-    """A generation and its words. Threads may share it."""
+    """One generation of an index and its words. Threads may share it."""
 
     def __init__(self, folder: Path, manifest: Manifest, words: Words):
         self.folder = folder
@@ -82,15 +82,15 @@ class Snapshot:
         self._tops: LRUCache[Array] = LRUCache(TOPS_KEPT)
         self._levels: LRUCache[Array] = LRUCache(LEVELS_KEPT)
         self._results: LRUCache[Any] = LRUCache(READ_KEPT)
-        self._used_once: set[int] = set()  # factors used once since their levels were last in memory
+        self._used_once: set[int] = set()  # factors used once, whose levels are not in memory
 
     def find_place(self, photo: int) -> int | None:
-        """The place in `photos` of a photo by number, or None if it is not in the index."""
+        """The position in `photos` of a photo by number, or None if it is not in the index."""
         places = self.find_places(np.array([photo] if 0 <= photo < 2**32 else [], np.int64))
         return int(places[0]) if len(places) else None
 
     def find_places(self, photos: Ints) -> Ints:
-        """The places in `photos` of photos by number, without those that are not in the index."""
+        """The positions in `photos` of photos by number, without photos that are not in the index."""
         nearest = np.searchsorted(self.photos, photos, sorter=self._order)
         places = self._order[nearest[nearest < len(self._order)]]
         return places[self.photos[places] == photos[nearest < len(self._order)]]
@@ -114,15 +114,15 @@ class Snapshot:
         return {k: found[k] for k in factors}
 
     def read_levels(self, factors: Sequence[int], places: Ints) -> PhotoLevels:
-        """Levels of the photos at some places in `photos`, in any order."""
+        """Levels of the photos at some positions in `photos`, in any order."""
         check_deadline()
         key = (tuple(factors), places.tobytes())
-        before = self.recall(key)
+        before = self.get_cached(key)
         if before is not None:
             return before
         if not self._is_worth_keeping(factors):
             levels = self._load_levels(factors, np.sort(places))
-            self.remember(key, levels, places.nbytes + sum(column.nbytes for column in levels.values.values()))
+            self.cache_result(key, levels, places.nbytes + sum(column.nbytes for column in levels.values.values()))
             return levels
         sizes = np.diff(self._starts)[places]
         items = list_items(self._starts[places], sizes)
@@ -136,7 +136,7 @@ class Snapshot:
         return PhotoLevels(self.photos[places], np.concatenate([[0], np.cumsum(sizes)]), values)
 
     def _is_worth_keeping(self, factors: Sequence[int]) -> bool:
-        """Whether all factors are in memory or used for the second time: reading a whole column once is slower."""
+        """Whether all factors are in memory or used for the second time: reading a column for one use is slower."""
         if FEWEST_KEPT * LEVEL.itemsize * int(self._starts[-1]) > LEVELS_KEPT:
             return False
         with self._lock:
@@ -150,22 +150,22 @@ class Snapshot:
     def read_photo_levels(self, factors: Sequence[int], photo: int) -> Array:
         """(R, len(factors)) levels of a photo that is in the index, by number."""
         key = (tuple(factors), photo)
-        levels = self.recall(key)
+        levels = self.get_cached(key)
         if levels is None:
             loaded = self._load_levels(factors, self.find_places(np.array([photo])))
             levels = np.stack([loaded.values[k] for k in factors], axis=1)
-            self.remember(key, levels, levels.nbytes)
+            self.cache_result(key, levels, levels.nbytes)
         return levels
 
     def list_blocks(self) -> list[slice]:
-        """Places in `photos` of some thousand photos each, which are stored in the same part."""
+        """Slices of `photos` with about a thousand photos each, stored in the same part."""
         starts: list[int] = self._first_rows.tolist()
         edges = [np.arange(first, last, BLOCK) for first, last in pairwise(starts)]
         places = np.searchsorted(self._rows, np.append(_join(edges), self._first_rows[-1])).tolist()
         return [slice(a, b) for a, b in pairwise(places)]
 
     def scan_block(self, block: slice, factors: Sequence[int]) -> PhotoLevels:
-        """Levels of the photos of a block, in their order in `photos`; the caller holds one of `scans`."""
+        """Levels of the photos of a block, in their order; the caller holds one of the `scans`."""
         check_deadline()
         first, last = int(block.start), int(block.stop)
         return self._read_places(factors, np.arange(first, last))
@@ -173,11 +173,11 @@ class Snapshot:
     def describe_photos(self, photos: Ints) -> dict[int, PhotoRow]:
         """Path, size, file and boxes of photos by number."""
         key = ("rows", photos.tobytes())
-        rows = self.recall(key)
+        rows = self.get_cached(key)
         if rows is None:
             with hold_slot(self._readers):
                 rows = dict(self._read_rows(np.unique(self.find_places(photos))))
-            self.remember(key, rows, sum(200 + len(row.path) + row.boxes.nbytes for row in rows.values()))
+            self.cache_result(key, rows, sum(200 + len(row.path) + row.boxes.nbytes for row in rows.values()))
         return rows
 
     def _read_rows(self, places: Ints) -> Iterator[tuple[int, PhotoRow]]:
@@ -196,24 +196,24 @@ class Snapshot:
     def read_label_map(self, photo: int) -> bytes | None:
         """The label map of a photo by number, as PNG, or None if the photo is not in the index."""
         key = ("label map", photo)
-        content = self.recall(key)
+        content = self.get_cached(key)
         if content is None:
             for part, rows in self._split(self.find_places(np.array([photo]))):
                 with hold_slot(self._readers), part.open() as opened:
                     (content,) = opened.read_runs("label_map", "label_map_starts", rows)
-                self.remember(key, content, len(content))
+                self.cache_result(key, content, len(content))
         return content
 
     def read_named(self, photo: int) -> RegionLabels | None:
         """The most probable labels of a photo's regions, or None if it is not in the index."""
         key = ("named", photo)
-        named = self.recall(key)
+        named = self.get_cached(key)
         if named is None:
             for part, rows in self._split(self.find_places(np.array([photo]))):
                 with hold_slot(self._readers), part.open() as opened:
                     starts = part.region_starts
                     named = decode_named(opened.read_items("named", starts[rows], starts[rows + 1]))
-                self.remember(key, named, named.label.nbytes + named.share.nbytes)
+                self.cache_result(key, named, named.label.nbytes + named.share.nbytes)
         return named
 
     def find_path(self, path: str) -> int | None:
@@ -232,12 +232,12 @@ class Snapshot:
                 at = content.find(wanted, at + 1)
         return None
 
-    def recall(self, key: Hashable) -> Any:
-        """What was remembered under a key, or None."""
+    def get_cached(self, key: Hashable) -> Any:
+        """The cached value of a key, or None."""
         return self._results.get(key)
 
-    def remember(self, key: Hashable, value: Any, n_bytes: int) -> None:
-        """Keep what was read or computed of this generation, unless it is so large that few others would stay."""
+    def cache_result(self, key: Hashable, value: Any, n_bytes: int) -> None:
+        """Cache a value of this generation, unless it is so large that few others would fit."""
         if n_bytes <= READ_KEPT // 16:
             self._results.put(key, value, n_bytes)
 
@@ -246,7 +246,7 @@ class Snapshot:
             return self._read_places(factors, places)
 
     def _read_places(self, factors: Sequence[int], places: Ints) -> PhotoLevels:
-        """Levels of the photos at ascending places in `photos`, from the files."""
+        """Levels of the photos at ascending positions in `photos`, from the files."""
         pieces: dict[int, list[Array]] = {k: [] for k in factors}
         for part, rows in self._split(places):
             begins, ends = part.region_starts[rows], part.region_starts[rows + 1]
@@ -260,7 +260,7 @@ class Snapshot:
         return PhotoLevels(self.photos[places], starts, {k: _join(found, LEVEL) for k, found in pieces.items()})
 
     def _split(self, places: Ints) -> Iterator[tuple[PartFile, Ints]]:
-        """The parts that hold the photos at ascending places in `photos`, each with the rows of its photos."""
+        """The parts with the photos at ascending positions in `photos`, each with the rows of its photos."""
         rows = self._rows[places]
         edges = np.searchsorted(rows, self._first_rows)
         for number, part in enumerate(self._parts):
@@ -270,5 +270,5 @@ class Snapshot:
 
 
 def _join(arrays: Sequence[Array], dtype: Any = np.int64) -> Array:
-    """One array; without a copy if there is one already."""
+    """The concatenated arrays; a single array is not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, dtype), *arrays])

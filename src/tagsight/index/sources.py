@@ -1,4 +1,4 @@
-"""The photos that an index is made of."""
+"""The photos of which an index is built."""
 
 import os
 from pathlib import Path
@@ -30,7 +30,7 @@ class FileStat(NamedTuple):
 def list_source(
     place: Path, *, format: str | None = None, split: str | None = None, images: Path | None = None
 ) -> PhotoSource:
-    """The photos of a collection of a known layout, or, where there is none, every photo under the folder."""
+    """The photos of a collection of a known format; without one, every photo under the folder."""
     if not place.exists():
         raise InputError(f"{str(place)!r} does not exist: give a folder of photos")
     if format is None and not any(reader.fits(place) for reader in READERS.values()):
@@ -47,17 +47,17 @@ def list_source(
 
 
 def count_outside_links(source: PhotoSource) -> int:
-    """The number of photos that are links, or lie in linked folders, and lead outside the root."""
+    """The number of photos that are links, or in linked folders, and lead outside the root."""
     root = os.path.realpath(source.root)
     return sum(not Path(os.path.realpath(path)).is_relative_to(root) for path in source.photos)
 
 
 def stat_files(source: PhotoSource) -> tuple[dict[str, FileStat], list[Problem]]:
-    """Size and time of every photo by its path from the root, taken before its content is read.
+    """Size and time of every photo by its path relative to the root, taken before its content is read.
 
-    A photo that changes later than this has another time at the next build, which then annotates it again.
+    A photo that changes later has another time at the next build, which then annotates it again.
     """
-    seen: dict[str, FileStat] = {}
+    stats: dict[str, FileStat] = {}
     problems: list[Problem] = []
     for path in source.photos:
         name = path.relative_to(source.root).as_posix()
@@ -71,5 +71,5 @@ def stat_files(source: PhotoSource) -> tuple[dict[str, FileStat], list[Problem]]
         except OSError as error:
             problems.append(Problem(path, error.strerror or str(error)))
             continue
-        seen[name] = FileStat(path, status.st_size, status.st_mtime_ns)
-    return seen, problems
+        stats[name] = FileStat(path, status.st_size, status.st_mtime_ns)
+    return stats, problems

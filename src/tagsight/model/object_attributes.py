@@ -129,12 +129,12 @@ def solve_effects(theta: Floats, sums: Deviations) -> ObjectAttributes:
     if sums.weight == 0.0 or not n_attributes:
         return ObjectAttributes(theta, np.zeros((n_attributes, D)), np.zeros((n_attributes, D)))
     ridge = max(PRIOR_OBJECTS * float(np.trace(sums.own)) / (n_attributes * sums.weight), 1e-12)
-    effect: Floats = np.linalg.solve(sums.own + ridge * np.eye(n_attributes), sums.cross)
+    effect = np.asarray(np.linalg.solve(sums.own + ridge * np.eye(n_attributes), sums.cross), np.float64)
     crossed = effect.T @ sums.cross
     residual = sums.square - crossed - crossed.T + effect.T @ sums.own @ effect + ridge * effect.T @ effect
     variance = max(float(np.trace(residual)) / (D * sums.weight), 1e-12)
     Psi = (residual + D * variance * np.eye(D)) / (sums.weight + D)
-    return ObjectAttributes(theta, effect, np.linalg.solve(Psi, effect.T).T)
+    return ObjectAttributes(theta, effect, np.asarray(np.linalg.solve(Psi, effect.T), np.float64).T)
 
 
 def average_objects(X: Array, log_odds: Array) -> tuple[Floats, Floats]:

@@ -1,1 +1,1 @@
-"""Answers -> pictures and pages to look at."""
+"""Pictures and HTML pages of predictions."""

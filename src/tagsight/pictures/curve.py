@@ -1,4 +1,4 @@
-"""A line drawn as SVG, so that a page needs no plotting library."""
+"""A curve drawn as SVG, without a plotting library."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ WIDTH, HEIGHT, MARGIN = 640, 220, 12
 
 
 def draw_curve(values: Sequence[float]) -> Markup:
-    """The values from left to right, scaled to the picture."""
+    """The values from left to right, scaled to the size of the picture."""
     low, high = min(values), max(values)
     step = (WIDTH - 2 * MARGIN) / max(len(values) - 1, 1)
     scale = (HEIGHT - 2 * MARGIN) / ((high - low) or 1.0)

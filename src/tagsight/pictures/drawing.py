@@ -1,4 +1,4 @@
-"""A photo's regions and objects as shapes to draw over it."""
+"""The regions and objects of a photo as shapes to draw over it."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ from tagsight.regions import paint_regions
 
 
 class DrawnRegion(NamedTuple):
-    """A region in words and as a shape."""
+    """The words and the outline of a region."""
 
-    seen: RegionDetails
+    details: RegionDetails
     rings: list[Ring]
 
     @property
@@ -21,16 +21,16 @@ class DrawnRegion(NamedTuple):
 
 
 class DrawnObject(NamedTuple):
-    """An object of the photo, with the outline of its regions."""
+    """An object of the photo and the outline of its regions."""
 
     name: str
     score: float  # probability that it is in the photo
-    region: int  # where it is clearest
+    region: int  # where it is most probable
     path: str
 
 
 class DrawnPhoto(NamedTuple):
-    """What is drawn over a photo of `size`."""
+    """The regions and objects of a photo of `size`."""
 
     size: tuple[int, int]  # (W, H)
     regions: list[DrawnRegion]
@@ -38,11 +38,12 @@ class DrawnPhoto(NamedTuple):
 
 
 def draw_photo(photo: PhotoRegions, n_objects: int = N_OBJECTS) -> DrawnPhoto:
-    """Outlines of every region, and of the most probable objects.
+    """Outlines of every region and of the most probable objects.
 
-    An object's outline runs around the regions that are most probably that object, and the one where it is clearest.
+    The outline of an object surrounds the regions whose most probable label it is, and the region where it is most
+    probable.
     """
-    seen = describe_regions(photo)
+    details = describe_regions(photo)
     rings = outline_regions(photo.labels, photo.size)
     drawn: list[DrawnObject] = []
     for column, name, score, region in list_objects(photo, n_objects):
@@ -50,4 +51,4 @@ def draw_photo(photo: PhotoRegions, n_objects: int = N_OBJECTS) -> DrawnPhoto:
         regions[region] = True
         shape = draw_path(outline_mask(paint_regions(regions, photo.labels), photo.size))
         drawn.append(DrawnObject(name, score, region, shape))
-    return DrawnPhoto(photo.size, [DrawnRegion(*parts) for parts in zip(seen, rings, strict=True)], drawn)
+    return DrawnPhoto(photo.size, [DrawnRegion(*parts) for parts in zip(details, rings, strict=True)], drawn)

@@ -1,4 +1,4 @@
-"""A page that shows every factor by its clearest regions."""
+"""A page that lists every factor with example crops."""
 
 from base64 import b64encode
 
@@ -9,17 +9,17 @@ from tagsight.predict.trained_model import TrainedModel
 
 
 def render_factors(model: TrainedModel, factors: list[Factor]) -> str:
-    """HTML that stands alone: pictures are inside, names are escaped."""
+    """A page as HTML with its pictures embedded; names are escaped."""
     template = open_templates().get_template("factors.html")
     pictures = [[inline_jpeg(example_crop.jpeg) for example_crop in row] for row in model.example_crops]
     return template.render(factors=list(zip(factors, pictures, strict=True)), n_photos=model.training.n_photos)
 
 
 def open_templates() -> Environment:
-    """The package's templates; whatever is put into them is escaped."""
+    """The templates of this package; every value is escaped."""
     return Environment(loader=PackageLoader("tagsight.pictures"), autoescape=True, trim_blocks=True)
 
 
 def inline_jpeg(content: bytes) -> str:
-    """A JPEG as an address that needs no file."""
+    """A JPEG as a data URL."""
     return "data:image/jpeg;base64," + b64encode(content).decode()

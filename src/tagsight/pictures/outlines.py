@@ -1,4 +1,4 @@
-"""Outlines of regions as polygons, for drawing over a photo of any size."""
+"""Outlines of regions as polygons, to be drawn over a photo of any size."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from tagsight.regions import find_boxes
 from tagsight.types import Array
 
 Ring = list[tuple[float, float]]  # x, y in the whole photo; a ring inside a ring is a hole
-LINES = (("#000a", 5), ("#ffd60a", 2.5))  # colour and width: seen on light and dark
-SMOOTH = 0.6  # pixels of the label map by which a drawn line may miss the true one
+LINES = (("#000a", 5), ("#ffd60a", 2.5))  # colour and width of two lines, visible on light and dark photos
+SMOOTH = 0.6  # largest error of a simplified line, in pixels of the label map
 
 
 def outline_regions(labels: Array, size: tuple[int, int]) -> list[list[Ring]]:
@@ -24,7 +24,7 @@ def outline_regions(labels: Array, size: tuple[int, int]) -> list[list[Ring]]:
 def outline_mask(
     mask: Array, size: tuple[int, int], *, whole: tuple[int, ...] | None = None, corner: tuple[int, int] = (0, 0)
 ) -> list[Ring]:
-    """The rings of the true pixels of a mask that lies at `corner` of a map of shape `whole` (itself, if None).
+    """The rings of the true pixels of a mask at `corner` of a map of shape `whole`; None: the mask is the map.
 
     Contours are found on a map of double size, so that lines run between pixels, a quarter of a pixel inside.
     """
@@ -42,12 +42,12 @@ def outline_mask(
 
 
 def draw_path(rings: Sequence[Ring]) -> str:
-    """The `d` of an SVG path, to be filled by the even-odd rule."""
+    """The `d` of an SVG path, filled by the even-odd rule."""
     return "".join("M" + "L".join(f"{x:g},{y:g}" for x, y in ring) + "Z" for ring in rings)
 
 
 def draw_svg(rings: Sequence[Ring], size: tuple[int, int]) -> str:
-    """An SVG to lie over a photo of `size` (W, H); the line is as wide whatever size it is shown at."""
+    """An SVG to be laid over a photo of `size` (W, H); the width of its lines does not depend on the size on screen."""
     width, height = size
     shape = draw_path(rings)
     lines = "".join(

@@ -1,4 +1,4 @@
-"""A photo with its objects tinted, outlined and named."""
+"""A photo with its objects tinted and outlined, and a legend."""
 
 from io import BytesIO
 from pathlib import Path
@@ -43,7 +43,7 @@ def encode_jpeg(pixels: Array) -> bytes:
 
 
 def _draw_legend(width: int, shown: Array, names: tuple[str, ...], colours: Array) -> Array:
-    """A swatch and a name for each label; lines wrap at the width of the picture."""
+    """A coloured square and a name for each label; lines wrap at the width of the picture."""
     font = ImageFont.load_default(LINE * 0.65)
     entries = [(int(label), names[int(label) - 1]) for label in shown] or [(0, "no object found")]
     places: list[tuple[int, int]] = []

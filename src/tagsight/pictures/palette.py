@@ -1,4 +1,4 @@
-"""Label maps as palette PNGs, in PASCAL VOC's colours."""
+"""Label maps as palette PNGs, in the colours of PASCAL VOC."""
 
 from io import BytesIO
 
@@ -20,7 +20,7 @@ def encode_palette(mask: Array) -> bytes:
 
 
 def make_voc_palette(n_colours: int = 256) -> Array:
-    """(n_colours, 3) uint8: the colours of PASCAL VOC's masks, 0 black; bits of the id spread over channels."""
+    """(n_colours, 3) uint8: the colours of the masks of PASCAL VOC; 0 is black."""
     ids = np.arange(n_colours)
     palette = np.zeros((n_colours, 3), np.uint8)
     for shift in range(8):

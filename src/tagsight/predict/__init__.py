@@ -1,1 +1,1 @@
-"""Posterior -> answers."""
+"""From a trained model to predictions: model file, predictor, objects, attributes, segmentation."""

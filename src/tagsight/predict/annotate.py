@@ -1,4 +1,4 @@
-"""Name the objects of a photo and describe each with its own attributes."""
+"""The most probable objects of a photo, and the attributes of each."""
 
 from typing import Any, NamedTuple
 
@@ -13,19 +13,19 @@ from tagsight.predict.trained_model import TrainedModel
 from tagsight.regions import find_boxes
 from tagsight.types import Array, Floats
 
-N_OBJECTS, N_ATTRIBUTES = 2, 5  # of a photo, and of an object, unless another number is asked for
+N_OBJECTS, N_ATTRIBUTES = 2, 5  # default numbers of objects per photo and attributes per object
 Box = tuple[int, int, int, int]  # x0, y0, x1, y1 in the whole photo; the end is exclusive
 
 
 class Attribute(NamedTuple):
-    """An adjective and the probability that it applies."""
+    """An adjective, and the probability that it applies."""
 
     name: str
     score: float
 
 
 class FoundObject(NamedTuple):
-    """An object, where it is clearest, and what it is like."""
+    """An object, the region where it is most probable, and its attributes."""
 
     name: str
     score: float
@@ -34,7 +34,7 @@ class FoundObject(NamedTuple):
     attributes: tuple[Attribute, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As `annotate --json` prints it."""
+        """The JSON value that `annotate --json` prints."""
         return {**self._asdict(), "attributes": [attribute._asdict() for attribute in self.attributes]}
 
 
@@ -49,8 +49,8 @@ def annotate_photo(
 ) -> tuple[FoundObject, ...]:
     """The most probable objects, each with its most probable attributes.
 
-    Objects and regions whose probabilities an index stores as equal count as equal, and the first is taken: the page of
-    an index and the command then say the same.
+    Probabilities that an index stores as equal are treated as equal, and the first object or region is taken, so that
+    the pages of an index and the command give the same result.
     """
     best = np.argsort(-np.rint(posterior.photo * LEVELS), kind="stable")[:n_objects]
     found = [describe_region(model, photo, posterior, int(o), n_attributes, threshold) for o in best]
@@ -67,16 +67,16 @@ def describe_object(
     n_attributes: int = N_ATTRIBUTES,
     threshold: float = 0.0,
 ) -> FoundObject:
-    """A named object where it is clearest, among the regions mostly inside `box` if one is given.
+    """A named object at its most probable region; with `box`, among the regions that are mostly inside the box.
 
-    Names are compared as tags are: case, kinds of spaces and the like do not count.
+    Names are compared after normalisation, as tags are: case and kinds of spaces make no difference.
     """
     objects = {normalise_tag(word): o for o, word in enumerate(model.vocabulary.objects)}
     if normalise_tag(name) not in objects:
         known = ", ".join(model.vocabulary.objects) or "none"
-        raise InputError(f"the model does not know the object {name!r}; it knows {known}")
+        raise InputError(f"the model has no object {name!r}; its objects are {known}")
     o = objects[normalise_tag(name)]
-    allowed = None if box is None else regions_inside(photo, box)
+    allowed = None if box is None else select_regions(photo, box)
     return describe_region(model, photo, posterior, o, n_attributes, threshold, allowed)
 
 
@@ -91,16 +91,16 @@ def describe_region(
 ) -> FoundObject:
     """Object `o` at the region where it is most probable, and its attributes.
 
-    Among `allowed` regions (R,) only, they are those of the region.
+    The attributes are those of the object in the photo, or with `allowed` regions (R,) those of the region.
     """
     if allowed is None:
         region = find_clearest(posterior.found[:, o])
-        like = posterior.attributes_by_object[o]
+        probabilities = posterior.attributes_by_object[o]
     else:
         region = find_clearest(np.where(allowed, posterior.found[:, o], -1.0))
-        like = posterior.attributes[region]
-    ranked = np.argsort(-like, kind="stable")[:n_attributes]
-    attributes = [Attribute(model.vocabulary.attributes[a], float(like[a])) for a in ranked]
+        probabilities = posterior.attributes[region]
+    ranked = np.argsort(-probabilities, kind="stable")[:n_attributes]
+    attributes = [Attribute(model.vocabulary.attributes[a], float(probabilities[a])) for a in ranked]
     return FoundObject(
         model.vocabulary.objects[o],
         float(posterior.photo[o]),
@@ -111,12 +111,12 @@ def describe_region(
 
 
 def find_clearest(probabilities: Floats) -> int:
-    """The region with the highest probability (R,); the first of those that an index stores as equal."""
+    """The region with the highest of `probabilities` (R,); the first of those that an index stores as equal."""
     return int(np.argmax(np.rint(probabilities * LEVELS)))
 
 
-def regions_inside(photo: PhotoFeatures, box: Box) -> Array:
-    """(R,) whether at least half of each region lies inside `box`; the one most inside, if none does."""
+def select_regions(photo: PhotoFeatures, box: Box) -> Array:
+    """(R,) whether at least half of each region is inside `box`; if none is, the region with the largest share."""
     x0, y0, x1, y1 = box
     width, height = photo.size
     if not (0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
@@ -130,7 +130,7 @@ def regions_inside(photo: PhotoFeatures, box: Box) -> Array:
 
 
 def scale_boxes(photo: PhotoFeatures) -> list[Box]:
-    """Boxes of the regions in the whole photo."""
+    """Bounding boxes of the regions, in pixels of the whole photo."""
     h, w = photo.labels.shape
     width, height = photo.size
     return [

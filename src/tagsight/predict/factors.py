@@ -1,4 +1,4 @@
-"""Every factor of a model: its kind, how often it is on, what it goes with."""
+"""The factors of a model: kind, frequency, and correlation with other factors."""
 
 from typing import Any, NamedTuple
 
@@ -9,11 +9,11 @@ from tagsight.predict.object_attributes import complete_counts
 from tagsight.predict.trained_model import TrainedModel
 
 COMPANIONS = 5
-WEAKEST = 0.02  # correlation below which two factors have nothing to do with each other
+WEAKEST = 0.02  # smallest correlation that is listed
 
 
 class Factor(NamedTuple):
-    """One column of the model."""
+    """One factor, a column of the model."""
 
     name: str
     kind: str  # object, attribute or free
@@ -21,7 +21,7 @@ class Factor(NamedTuple):
     goes_with: tuple[tuple[str, float], ...]  # other factors and their correlation over regions, strongest first
 
     def to_json(self) -> dict[str, Any]:
-        """As `factors --json` prints it."""
+        """The JSON value that `factors --json` prints."""
         companions = [{"name": name, "correlation": value} for name, value in self.goes_with]
         return {"name": self.name, "kind": self.kind, "share": self.share, "goes_with": companions}
 

@@ -1,13 +1,13 @@
-"""Whether the content of a model file fits together: shapes and ranges of arrays, ranges of numbers, the vocabulary.
+"""Checks that the content of a model file is consistent: shapes and ranges of arrays, numbers, the vocabulary.
 
 A file may come from someone else, so its checksum proves nothing about its content. Types and names are checked by the
 codec (`storage.records`). Shapes are written in these sizes:
 
-    K_o, K_a, K_b   objects, attributes, free factors       K   all factors
-    C               K_o + 1: background and the objects     S   stick sequences
-    B               blocks of a region's features           F   length of the features, D after projection
+K_o, K_a, K_b   objects, attributes, free factors       K   all factors
+C               K_o + 1: background and the objects     S   stick sequences
+B               blocks of a region's features           F   length of the features, D after projection
 
-The vocabulary and the settings give K_o, K_a, K_b and S. The first array that has one of the others sets it.
+K_o, K_a, K_b and S follow from the vocabulary and the settings. Each other size is that of the first array that has it.
 """
 
 import re
@@ -45,7 +45,7 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Tensor(NamedTuple):
-    """What is required of an array."""
+    """The required type, shape and range of an array."""
 
     dtype: str
     shape: tuple[str | int, ...]
@@ -177,7 +177,7 @@ CHOICES: dict[str, tuple[str, ...]] = _under(
 
 
 def find_fault(model: TrainedModel) -> str | None:
-    """The first thing in a model that is out of range or does not fit the rest; None if there is none."""
+    """The first value in a model that is out of range or inconsistent with the rest; None if there is none."""
     header, tensors = encode_record(model)
     return (
         _check_vocabulary(model.vocabulary)
@@ -205,7 +205,7 @@ def _is_word(word: str) -> bool:
 
 
 def _check_header(header: dict[str, Any]) -> str | None:
-    """Ranges of numbers, choices, and lengths of texts."""
+    """Check ranges of numbers, choices, and lengths of texts."""
     for name, value in flatten(header):
         if isinstance(value, str):
             choices = CHOICES.get(name)
@@ -231,7 +231,7 @@ def flatten(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _check_settings(model: TrainedModel) -> str | None:
-    """Whether settings, vocabulary, example crops and extractor agree."""
+    """Check that settings, vocabulary, example crops and extractor are consistent."""
     settings = model.predictor.parts.learned.settings
     if settings.shrinkage is None and settings.attribute_shrinkage is not None:
         return f"its header has the field '{SETTINGS}.attribute_shrinkage' and none for the other factors"
@@ -293,7 +293,7 @@ def _check_tensor(array: Array, wanted: Tensor, sizes: dict[str, int]) -> str | 
 
 
 def _check_relations(model: TrainedModel) -> str | None:
-    """Conditions on arrays that type, shape and range do not express."""
+    """Check conditions on arrays that type, shape and range do not express."""
     embedding, learned = model.predictor.embedding, model.predictor.parts.learned
     ends, summary, square = embedding.views.ends, learned.summary, learned.summary.square
     if not (np.all(np.diff(ends) > 0) and ends[-1] == len(embedding.projection.basis)):

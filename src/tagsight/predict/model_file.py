@@ -1,7 +1,7 @@
-"""The model file: the record `TrainedModel` as `storage.records` stores it, so that opening it can run nothing.
+"""The model file: the record `TrainedModel`, stored by `storage.records`. Opening it executes nothing.
 
-A file that is cut short, foreign, altered, or of another schema is refused in one sentence; so is one whose content
-does not fit together (`model_checks`), whatever its checksum.
+A file that is truncated, damaged, of another format or of another schema is refused with one sentence. So is a file
+whose content is inconsistent (`model_checks`), even if its checksum is correct.
 """
 
 from pathlib import Path

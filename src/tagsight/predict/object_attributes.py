@@ -1,4 +1,4 @@
-"""Attributes of the objects of photos (see `model.object_attributes`), from regions that the model has looked at."""
+"""Attributes of the objects of photos (see `model.object_attributes`), from the posterior of their regions."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,58 +11,59 @@ from tagsight.engine.inference import FittedModel
 from tagsight.model.object_attributes import ObjectAttributes, average_objects
 from tagsight.types import Array, Floats, Ints
 
-AS_MODELLED = Calibration(1.0, 0.0, None, 1.0)  # evidence plus prior, where there is nothing to calibrate on
-SMALLEST_PROBABILITY = 1e-12  # probability
+UNCALIBRATED_ODDS = Calibration(1.0, 0.0, None, 1.0)  # evidence plus prior log-odds, where no photos are held out
+SMALLEST_PROBABILITY = 1e-12
 
 
-class SeenObjects(NamedTuple):
-    """Every object in one photo, there or not."""
+class ObjectDeviations(NamedTuple):
+    """The deviation of each object in one photo from its appearance, whether it is in the photo or not."""
 
-    deviation: Floats  # (K_o, D) of each object's mean from its appearance
-    n_regions: Floats  # (K_o,)
+    deviation: Floats  # (K_o, D) mean vector of the object's regions minus its appearance
+    n_regions: Floats  # (K_o,) expected number of regions
 
 
-def find_deviations(appearance: Floats, X: Array, log_odds: Array) -> SeenObjects:
-    """From the objects' appearance (K_o, D), and vectors (R, D) and log-odds (R, K) of the photo's regions."""
+def compute_deviations(appearance: Floats, X: Array, log_odds: Array) -> ObjectDeviations:
+    """The deviations in one photo, from vectors (R, D) and log-odds (R, K) of its regions; `appearance` is (K_o, D)."""
     mean, n_regions = average_objects(X, log_odds[:, : len(appearance)])
-    return SeenObjects(mean - appearance, n_regions)
+    return ObjectDeviations(mean - appearance, n_regions)
 
 
 def split_photos(groups: Ints, *arrays: Array) -> Iterator[tuple[Array, ...]]:
-    """The rows of each photo, where photos are numbered from 0 in `groups`, ascending, each with regions."""
+    """The rows of each photo; photos are numbered from 0 in `groups`, ascending, and each has regions."""
     ends = np.flatnonzero(np.diff(groups)) + 1
     yield from zip(*(np.split(array, ends) for array in arrays), strict=True)
 
 
 def weigh_attributes(attributes: ObjectAttributes, appearance: Floats, X: Array, log_odds: Array) -> Floats:
-    """(K_o, K_a) log-odds that one photo's regions add to what is known of its objects."""
-    deviation = find_deviations(appearance, X, log_odds).deviation
+    """(K_o, K_a) log-likelihood ratios of the attributes of each object, given one photo's regions."""
+    deviation = compute_deviations(appearance, X, log_odds).deviation
     return attributes.weigh(deviation, np.arange(len(appearance)))
 
 
-class Described(NamedTuple):
-    """Probabilities, calibrated, in one photo."""
+class AttributeProbabilities(NamedTuple):
+    """Calibrated probabilities of attributes in one photo."""
 
-    attributes_by_object: Floats  # (K_o, K_a) the object has the attribute
-    of_regions: Floats  # (R, K_a) the region has it: it is an object that does
+    attributes_by_object: Floats  # (K_o, K_a) P(the object has the attribute)
+    by_region: Floats  # (R, K_a) P(the region is an object with the attribute)
 
 
 def describe_objects(
     attributes: ObjectAttributes, calibration: Calibration, appearance: Floats, X: Array, log_odds: Array
-) -> Described:
-    """Of one photo, from its regions' vectors (R, D) and log-odds (R, K)."""
+) -> AttributeProbabilities:
+    """The attributes in one photo, from its regions' vectors (R, D) and log-odds (R, K)."""
     evidence = weigh_attributes(attributes, appearance, X, log_odds)
     attributes_by_object = calibration.apply(evidence, attributes.prior_odds)
     shares = expit(log_odds[:, : len(attributes_by_object)].astype(np.float64))
-    return Described(attributes_by_object, np.clip(shares @ attributes_by_object, 0.0, 1.0))
+    return AttributeProbabilities(attributes_by_object, np.clip(shares @ attributes_by_object, 0.0, 1.0))
 
 
 def describe_parts(
     attributes: ObjectAttributes, calibration: Calibration, appearance: Floats, X: Array, log_odds: Array, parts: Floats
 ) -> Floats:
-    """(P, K_a) probabilities, calibrated, that parts of one photo, weights of its regions (P, R), have each attribute.
+    """(P, K_a) calibrated probabilities of the attributes of P parts of one photo; `parts` (P, R) weighs its regions.
 
-    A part is one of the objects, each as likely as its regions say; its mean is that of its regions that are objects.
+    A part is one of the objects, with the probabilities of its regions; its vector is the mean of its regions, weighted
+    by the probability that they are objects.
     """
     objects = log_odds[:, : len(appearance)].astype(np.float64)
     which = parts @ expit(objects) + SMALLEST_PROBABILITY
@@ -78,9 +79,9 @@ def describe_parts(
 
 
 def complete_counts(attributes: ObjectAttributes, learned: FittedModel) -> tuple[Floats, Floats]:
-    """Regions (K,) in which each factor is on in training, and in which two are (K, K), attributes with their objects.
+    """(K,) training regions in which each factor is on, and (K, K) in which pairs are; attributes follow their objects.
 
-    Given their object, attributes are taken to be independent.
+    Attributes are taken to be independent given their object.
     """
     objects, n_attributes, _ = learned.settings.factors
     theta, here = attributes.probability, slice(objects, objects + n_attributes)

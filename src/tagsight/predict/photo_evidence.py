@@ -1,13 +1,14 @@
-"""What the model alone says of photos as wholes.
+"""Photo-level evidence from the posterior of regions, and the attribute support of objects.
 
-Its evidence for a factor is tens of nats, far too sure of itself; the messages of the field within regions, about half
-a nat at the preset's strength, are lost in it. So the field is read once more, on the scale of the evidence: with s_ik
-the strongest log-odds of factor k in photo i, bounded as calibration bounds them, the company of object o
+The log-odds of factors are tens of nats, since a region's features are correlated. The messages of the field within
+regions, about half a nat at the strength of the preset, have no effect beside them. They are therefore computed again
+on the calibrated scale. With s_ik the highest log-odds of factor k in photo i, clipped as in calibration, the attribute
+support of object o is
 
-    w_io = sum_a M_oa s_ia / sum_a |M_oa|     over the attributes a that the photo may have
+    w_io = sum_a M_oa s_ia / sum_a |M_oa|     over the attributes a that the photo may have:
 
-says how far the attributes that go with the object are there. What it counts for, beside s_io, is fitted to held-out
-photos (`training/held_out.py`). Where the field has no strength (rho = 0), there is no company.
+the mean evidence for the attributes that correlate with the object. Its weight beside s_io is fitted on held-out photos
+(`training/held_out.py`). Without a field (rho = 0) it is 0.
 """
 
 from typing import NamedTuple
@@ -20,16 +21,16 @@ from tagsight.types import Array, Floats, Ints
 
 
 class PhotoEvidence(NamedTuple):
-    """Of I photos."""
+    """Evidence for the factors in I photos."""
 
-    objects: Floats  # (I, K_o) log-odds of each object in its clearest region
-    clearest: Ints  # (I, K_o) row of that region
-    attributes: Floats  # (I, K_a) log-odds of each attribute in the region where it is strongest
-    attribute_support: Floats  # (I, K_o) w above
+    objects: Floats  # (I, K_o) highest log-odds of each object over the regions
+    clearest: Ints  # (I, K_o) row of the region with the highest
+    attributes: Floats  # (I, K_a) highest log-odds of each attribute over the regions
+    attribute_support: Floats  # (I, K_o) w
 
 
 def collect_photo_evidence(log_odds: Array, groups: Ints, learned: FittedModel) -> PhotoEvidence:
-    """From the log-odds (N, K_o + K_a or more) of the regions of photos 0, 1, ... in `groups` (N,), ascending."""
+    """The evidence from log-odds (N, K_o + K_a or more) of regions of photos 0, 1, ... in `groups` (N,), ascending."""
     settings = learned.settings
     n_objects, n_tagged = settings.factors.objects, settings.factors.tagged
     objects, attributes = log_odds[:, :n_objects], log_odds[:, n_objects:n_tagged]
@@ -41,14 +42,16 @@ def collect_photo_evidence(log_odds: Array, groups: Ints, learned: FittedModel) 
         np.maximum.reduceat(objects, first).astype(np.float64),
         clearest,
         strongest,
-        measure_attribute_support(strongest, M),
+        compute_attribute_support(strongest, M),
     )
 
 
-def measure_attribute_support(strongest: Floats, M: Floats) -> Floats:
-    """(I, K_o) from the strongest log-odds (I, K_a) of attributes, minus infinity where barred, and M (K_o, K_a)."""
-    may = np.isfinite(strongest).astype(np.float64)
-    bounded = np.clip(np.where(may, strongest, 0.0), -MAX_LOG_ODDS, MAX_LOG_ODDS)
-    said = np.einsum("ia,oa->io", bounded, M)  # not by BLAS: a photo's sum does not depend on how many there are
-    weight = np.einsum("ia,oa->io", may, np.abs(M))
-    return np.divide(said, weight, out=np.zeros_like(said), where=weight > 0)
+def compute_attribute_support(strongest: Floats, M: Floats) -> Floats:
+    """(I, K_o) w, from the highest log-odds (I, K_a) of attributes, -inf where not allowed, and M (K_o, K_a)."""
+    allowed = np.isfinite(strongest).astype(np.float64)
+    bounded = np.clip(np.where(allowed, strongest, 0.0), -MAX_LOG_ODDS, MAX_LOG_ODDS)
+    support = np.einsum(
+        "ia,oa->io", bounded, M
+    )  # not by BLAS, so that a photo's sum does not depend on the number of photos
+    weight = np.einsum("ia,oa->io", allowed, np.abs(M))
+    return np.divide(support, weight, out=np.zeros_like(support), where=weight > 0)

@@ -1,4 +1,4 @@
-"""From the regions of photos to predictions: the one way used by commands, index, web page, export and benchmark."""
+"""Predictions for the regions of photos, used by commands, index, web page, export and benchmark alike."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -24,13 +24,13 @@ from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats, Ints
 
 SMALLEST_PROBABILITY = 1e-300
-SWEEPS, TOL = 200, 1e-6  # most sweeps and relative change of the bound in transductive inference
+SWEEPS, TOL = 200, 1e-6  # limits of transductive inference: sweeps, relative change of the bound
 
 
 class Prediction(NamedTuple):
     """Predictions for the R regions of one photo, and for the photo."""
 
-    objects: Floats  # (R, K_o) P(the region is the object); what is missing to a sum of 1 is background
+    objects: Floats  # (R, K_o) P(the region is the object); background has the rest
     attributes: Floats  # (R, K_a) P(the region has the attribute), calibrated
     free: Floats  # (R, K_b) posterior probability of each free factor
     weight: Floats  # (K,) pi of the photo
@@ -39,7 +39,7 @@ class Prediction(NamedTuple):
 
     @property
     def found(self) -> Floats:
-        """(R, K_o) P_o p_jo / max_m p_mo: the photo's probability, scaled by how the region compares with the best."""
+        """(R, K_o) P_o p_jo / max_m p_mo: the probability in the photo, scaled by the relative one of the region."""
         clearest = self.objects.max(axis=0, initial=np.finfo(np.float64).tiny)
         return self.photo * self.objects / clearest
 
@@ -79,7 +79,7 @@ class Predictor(NamedTuple):
 def predict_photos(
     predictor: Predictor, photos: Sequence[PhotoFeatures], allowed: Tags | None = None, *, transductive: bool = False
 ) -> list[Prediction]:
-    """The prediction for each photo, whose tags are unknown, or known to be among those in `allowed`.
+    """The prediction for each photo; with `allowed`, only those tags are possible.
 
     With `transductive`, copies of the model and the region classifiers are first adapted to the photos.
     """
@@ -147,7 +147,7 @@ def _predict_by_posterior(
     inference: Inference,
     tagged: Array,
 ) -> _Scores:
-    """Scores from the posterior: log-odds adjusted by the photo-level prior, attributes of regions or of objects."""
+    """Scores from the posterior: log-odds adjusted by the photo-level prior; attributes of regions or of objects."""
     learned, object_attributes, photo_prior, _ = predictor.parts
     calibration = predictor.calibration.attributes
     factors, groups, log_odds = learned.settings.factors, stacked.groups, inference.log_odds
@@ -170,7 +170,7 @@ def _predict_by_posterior(
         for X, odds in split_photos(groups, stacked.X, objects)
     ]
     allowed = tagged[:, factors.objects :]
-    of_regions = np.concatenate([one.of_regions for one in described]) * allowed[groups]
+    of_regions = np.concatenate([one.by_region for one in described]) * allowed[groups]
     of_objects = np.stack([one.attributes_by_object for one in described]) * allowed[:, None]
     return _Scores(classes, of_regions, photo, of_objects)
 
@@ -215,7 +215,7 @@ class StackedRegions(NamedTuple):
 
 
 def stack_regions(photos: Sequence[PhotoFeatures], embedding: Embedding) -> StackedRegions:
-    """Embed and stack the regions of photos; edges refer to rows of the stack."""
+    """Embed and stack the regions of photos; edges are pairs of rows of the stack."""
     sizes = np.array([len(photo.features) for photo in photos])
     first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
     pairs = [photo.edges.astype(np.int64) + start for photo, start in zip(photos, first, strict=True)]
@@ -227,10 +227,10 @@ def stack_regions(photos: Sequence[PhotoFeatures], embedding: Embedding) -> Stac
 
 
 def embed(features: Array, embedding: Embedding) -> Array:
-    """(R, D) float32 vectors of the regions of one photo: projected directions at unit length, minus the photo effect.
+    """(R, D) float32 vectors of the regions of one photo: projected directions of unit length, minus the photo effect.
 
-    The photo effect is a share c of the photo's mean vector: x_j - c mean_m x_m. It is what all regions of a photo
-    have in common, such as the light, and tells little about any one of them.
+    The photo effect is a share c of the photo's mean vector: x_j - c mean_m x_m. The mean is common to all regions of
+    the photo, such as the light, and carries little information about a single region.
     """
     views, projection = embedding
     vectors = project(compute_directions(features, views), projection)

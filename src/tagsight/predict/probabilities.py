@@ -1,6 +1,6 @@
-"""Probabilities of regions: the labels they give, and their form in 16 bits.
+"""Labels of regions from probabilities, and probabilities in 16 bits.
 
-An index stores a probability p as the level round(65535 p), which is off by at most 7.7e-6.
+An index stores a probability p as the level round(65535 p); the error is at most 7.7e-6.
 """
 
 from typing import NamedTuple
@@ -29,13 +29,13 @@ class RegionLabels(NamedTuple):
     label: Ints  # (R,) 0 background, 1.. objects
     share: Floats  # (R,)
 
-    def keep_sure(self, threshold: float) -> Ints:
+    def apply_threshold(self, threshold: float) -> Ints:
         """(R,) the labels with a probability of at least `threshold`; 0 elsewhere."""
         return np.where(self.share >= threshold, self.label, 0)
 
 
 def choose_labels(objects: Floats) -> RegionLabels:
-    """The most probable label of each region, from probabilities of objects (R, K_o); the rest is background's."""
+    """The most probable label of each region, from probabilities of objects (R, K_o); background has the rest."""
     classes = add_background(objects)
     return RegionLabels(classes.argmax(axis=1), classes.max(axis=1))
 

@@ -1,4 +1,4 @@
-"""What is in each region of a photo, in words."""
+"""The words of the regions of a photo."""
 
 from typing import Any, NamedTuple
 
@@ -9,11 +9,11 @@ from tagsight.predict.probabilities import RegionLabels
 from tagsight.regions import paint_regions, resize_map
 from tagsight.types import Array, Floats
 
-REGION_OBJECTS, REGION_ATTRIBUTES, REGION_FREE = 3, 6, 3  # words shown of a region
+REGION_OBJECTS, REGION_ATTRIBUTES, REGION_FREE = 3, 6, 3  # maximum numbers of words per region
 
 
 class FactorNames(NamedTuple):
-    """The words of the columns, in their order."""
+    """The names of the factors in column order."""
 
     objects: tuple[str, ...]
     attributes: tuple[str, ...]
@@ -21,35 +21,35 @@ class FactorNames(NamedTuple):
 
 
 class PhotoRegions(NamedTuple):
-    """The regions of a photo and what each may be."""
+    """The regions of a photo and their probabilities."""
 
     size: tuple[int, int]  # (W, H) of the whole photo
     labels: Array  # (h, w) int32, at the scale of analysis
     boxes: Array  # (R, 4) in the whole photo
-    probabilities: Floats  # (R, K), of objects that they are in the photo, and here (`Prediction.found`)
+    probabilities: Floats  # (R, K); those of objects are `Prediction.found`
     named: RegionLabels
     names: FactorNames
 
 
 class ScoredWord(NamedTuple):
-    """A word and the probability that it applies."""
+    """A word, and the probability that it applies."""
 
     name: str
     score: float
 
 
 class RegionDetails(NamedTuple):
-    """One region: what it most probably is, and all that is likely of it."""
+    """One region, its most probable object, and its most probable words."""
 
     region: int
     box: Box
-    object: str | None  # None where it is none of them
+    object: str | None  # None: no object
     objects: tuple[ScoredWord, ...]
     attributes: tuple[ScoredWord, ...]
     discovered: tuple[ScoredWord, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As the web API answers."""
+        """The JSON value of the web API."""
         words = {
             kind: [one._asdict() for one in getattr(self, kind)] for kind in ("objects", "attributes", "discovered")
         }
@@ -57,15 +57,15 @@ class RegionDetails(NamedTuple):
 
 
 def describe_regions(photo: PhotoRegions) -> list[RegionDetails]:
-    """Every region in words."""
+    """The words of every region."""
     names = photo.names
     ends = np.cumsum([len(names.objects), len(names.attributes)])
     labels = photo.named.label
-    seen: list[RegionDetails] = []
+    details: list[RegionDetails] = []
     for region, (row, box) in enumerate(zip(photo.probabilities, photo.boxes.tolist(), strict=True)):
         objects, attributes, free = np.split(row, ends)
         ranked = rank_words(objects, names.objects, REGION_OBJECTS)
-        seen.append(
+        details.append(
             RegionDetails(
                 region,
                 (box[0], box[1], box[2], box[3]),
@@ -75,20 +75,20 @@ def describe_regions(photo: PhotoRegions) -> list[RegionDetails]:
                 rank_words(free, names.free, REGION_FREE),
             )
         )
-    return seen
+    return details
 
 
 class ListedObject(NamedTuple):
     """An object of a photo, as `annotate_photo` lists it."""
 
-    column: int  # among the objects
+    column: int  # among the objects, from 0
     name: str
     score: float  # probability that it is in the photo
     region: int  # where it is clearest
 
 
 def list_objects(photo: PhotoRegions, n_objects: int = N_OBJECTS) -> list[ListedObject]:
-    """The most probable objects of a photo: those of `annotate_photo`, in its order and with its scores.
+    """The most probable objects of a photo, in the order and with the scores of `annotate_photo`.
 
     The highest probability of an object over the regions is the probability that it is in the photo
     (`Prediction.found`).
@@ -102,11 +102,11 @@ def list_objects(photo: PhotoRegions, n_objects: int = N_OBJECTS) -> list[Listed
 
 
 def rank_words(scores: Floats, names: tuple[str, ...], n: int) -> tuple[ScoredWord, ...]:
-    """The `n` most probable words."""
+    """The `n` most probable words, best first."""
     return tuple(ScoredWord(names[k], float(scores[k])) for k in np.argsort(-scores, kind="stable")[:n])
 
 
 def paint_objects(photo: PhotoRegions, *, threshold: float = 0.0) -> Array:
-    """(H, W) uint8: what `segment_objects` gives."""
-    values = photo.named.keep_sure(threshold).astype(np.uint8)
+    """(H, W) uint8 labels, as in `segment_objects`."""
+    values = photo.named.apply_threshold(threshold).astype(np.uint8)
     return resize_map(paint_regions(values, photo.labels), photo.size)

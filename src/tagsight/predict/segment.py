@@ -1,4 +1,4 @@
-"""Outline the objects of a photo."""
+"""The segmentation of a photo into its objects."""
 
 import numpy as np
 
@@ -17,18 +17,18 @@ def segment_objects(photo: PhotoFeatures, posterior: Prediction, *, threshold: f
 
 
 def refine_objects(photo: PhotoFeatures, posterior: Prediction, pixels: Array, *, threshold: float = 0.0) -> Array:
-    """As `segment_objects`, its edges drawn to those of RGB `pixels` at the scale of analysis by a dense CRF."""
+    """As `segment_objects`, with edges moved to those of RGB `pixels` at the scale of analysis by a dense CRF."""
     objects = np.where(posterior.objects < threshold, 0.0, posterior.objects)
     return refine_probabilities(photo, add_background(objects), pixels)
 
 
 def refine_probabilities(photo: PhotoFeatures, probability: Array, pixels: Array) -> Array:
-    """(H, W) uint8 labels from the regions' `probability` (R, L) of background and objects, any positive scale."""
+    """(H, W) uint8 labels from `probability` (R, L) of background and objects, on any positive scale."""
     share = probability / np.maximum(probability.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     refined = refine_labels(paint_regions(share, photo.labels), pixels)
     return resize_map(refined.astype(np.uint8), photo.size)
 
 
 def label_regions(objects: Floats, *, threshold: float = 0.0) -> Ints:
-    """(R,) 0 background, 1.. objects: the most probable of all, if at least as probable as `threshold`."""
-    return choose_labels(objects).keep_sure(threshold)
+    """(R,) 0 background, 1.. objects: the most probable label, if its probability is at least `threshold`."""
+    return choose_labels(objects).apply_threshold(threshold)

@@ -1,4 +1,4 @@
-"""A trained model, and the predictor of photos that is opened from it."""
+"""A trained model, and the predictor that is opened from it."""
 
 from threading import Lock
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from tagsight.predict.predictor import Prediction, Predictor, predict_photos
 
 
 class ExampleCrop(NamedTuple):
-    """A picture of a training region in which a factor is strong."""
+    """A picture of a training region with a high score of a factor."""
 
     score: float  # log-odds
     jpeg: bytes  # the region, outlined, and its surroundings
@@ -31,7 +31,7 @@ class TrainedModel(NamedTuple):
 
     vocabulary: Vocabulary
     extractor_config: ExtractorConfig
-    n_regions: int  # that a photo is segmented into
+    n_regions: int  # regions per photo
     predictor: Predictor
     example_crops: tuple[tuple[ExampleCrop, ...], ...]  # of each factor, strongest first
     training: Training

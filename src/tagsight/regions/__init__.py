@@ -1,4 +1,4 @@
-"""Photo to regions: contours, a hierarchy cut into pieces, their neighbours, and the way back to pixels."""
+"""Photos to regions: contours, segmentation, adjacency, and maps from regions back to pixels."""
 
 from tagsight.regions.contour import measure_contour
 from tagsight.regions.graph import Adjacency, find_boxes, measure_adjacency

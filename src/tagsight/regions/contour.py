@@ -1,12 +1,12 @@
-"""How strongly a photo changes at each pixel, in colour and in texture.
+"""Contour strength: the local change of colour and texture at each pixel.
 
 With G_s a Gaussian of s pixels, Lab the photo in CIE L*a*b* and T = G_t * |L - G_t * L| the local strength
 of fine detail:
 
     contour(p) = sum_{s in COLOUR_SCALES} s |grad G_s * Lab|(p)  +  w u |grad G_u * T|(p).
 
-The factor s makes scales comparable: a step edge answers s |grad G_s| with the same height at every s.
-Lab distances are near to seen ones, so the three channels enter alike.
+The factor s makes scales comparable: at a step edge s |grad G_s| has the same height for every s. Distances in Lab are
+close to perceived ones, so the three channels have equal weights.
 """
 
 import cv2
@@ -19,12 +19,12 @@ DETAIL_SCALE = 1.5  # t
 TEXTURE_SCALE = 3.0  # u
 TEXTURE_WEIGHT = 2.0  # w
 
-# Below this is rounding of float32 at Lab's size of 100; one grey level's step is a hundred times as strong.
+# Rounding errors of float32 at values of about 100; a step of one grey level is a hundred times as strong.
 ROUNDING = 1e-3
 
 
 def measure_contour(pixels: Array) -> Array:
-    """(h, w) float32 contour strength, 0 in a photo of one colour, of RGB ``pixels`` (h, w, 3) uint8."""
+    """(h, w) float32 contour strength of RGB `pixels` (h, w, 3) uint8; 0 in a photo of one colour."""
     lab = cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)
     contour = np.zeros(pixels.shape[:2], np.float32)
     for scale in COLOUR_SCALES:
@@ -35,7 +35,7 @@ def measure_contour(pixels: Array) -> Array:
 
 
 def _measure_detail(lightness: Array) -> Array:
-    """(h, w) T: the mean size of what a blur removes."""
+    """(h, w) T: local mean of the absolute difference from a blurred copy."""
     return _blur(np.abs(lightness - _blur(lightness, DETAIL_SCALE)), DETAIL_SCALE)
 
 

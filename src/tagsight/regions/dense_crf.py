@@ -5,14 +5,14 @@ u_i(l) the log-probability of label l at pixel i, p positions and c RGB colours,
 
     k_ij = w_b exp(-|p_i - p_j|^2 / 2 s_b^2 - |c_i - c_j|^2 / 2 s_c^2) + w_s exp(-|p_i - p_j|^2 / 2 s_s^2),
 
-each kernel K normalised to D^-1/2 K D^-1/2, D its row sums, and Potts compatibility, every round sets all pixels to
+each kernel K normalised to D^-1/2 K D^-1/2, D its row sums, and Potts compatibility, every update sets all pixels to
 
     Q_i(l) proportional to exp(u_i(l) + sum_j k_ij Q_j(l)).
 
 As in the authors' code, and unlike the article's text, normalisation is symmetric and the sum has j = i, a constant
 small part of it. The spatial kernel is a separable convolution, cut at TRUNCATE deviations: exact to 2e-4. The
 bilateral one goes through the permutohedral lattice: after normalisation its sums are off by 1 to 6 % on average and
-up to 35 % where points are lonely (tests/regions/test_dense_crf.py).
+up to 35 % at isolated points (tests/regions/test_dense_crf.py).
 """
 
 from collections.abc import Callable
@@ -25,19 +25,17 @@ from tagsight.errors import InputError
 from tagsight.regions.permutohedral import build_lattice, filter_values
 from tagsight.types import Array
 
-NOWHERE = 0.02  # a label less probable than this at every pixel is left out
-LEAST = 1e-4  # probability, lest a label be impossible
+NOWHERE = 0.02  # a label that is less probable at every pixel is left out
+LEAST = 1e-4  # smallest probability, so that its logarithm is finite
 TRUNCATE = 4.5
 
 Filter = Callable[[Array], Array]  # (N, L) -> (N, L): values summed by a kernel
 
 
 class Field(NamedTuple):
-    """Weights and standard deviations, in pixels and grey levels; rounds of mean field.
+    """The parameters: weights, standard deviations in pixels and grey levels, and the number of mean-field updates.
 
-    The defaults were chosen on 50 training photos of aPascal's segmentation split, for a classifier of regions learned
-    from the masks of others: 35.5 mIoU without a field, 36.9 with this one. The authors' own (10, 80, 13, 3, 3), meant
-    for noisy opinions of single pixels, lost 6 points on 60 of them: regions keep to edges already.
+    The defaults were chosen on training photos of aPascal's segmentation split.
     """
 
     bilateral_weight: float = 3.0
@@ -62,14 +60,14 @@ def refine_labels(probability: Array, pixels: Array, field: Field = DEFAULTS) ->
         return np.full((height, width), kept[0])
     unary = np.log(np.maximum(flat[:, kept], LEAST)).astype(np.float32)
     filters = [
-        (field.spatial_weight, normalise(spatial_filter((height, width), field.spatial_reach), len(flat))),
-        (field.bilateral_weight, normalise(bilateral_filter(pixels, field), len(flat))),
+        (field.spatial_weight, normalise_kernel(make_spatial_filter((height, width), field.spatial_reach), len(flat))),
+        (field.bilateral_weight, normalise_kernel(make_bilateral_filter(pixels, field), len(flat))),
     ]
-    return kept[mean_field(unary, filters, field.rounds).argmax(axis=1)].reshape(height, width)
+    return kept[run_mean_field(unary, filters, field.rounds).argmax(axis=1)].reshape(height, width)
 
 
-def mean_field(unary: Array, filters: list[tuple[float, Filter]], rounds: int) -> Array:
-    """(N, L) the marginals Q after some rounds from Q = softmax(u)."""
+def run_mean_field(unary: Array, filters: list[tuple[float, Filter]], rounds: int) -> Array:
+    """(N, L) Q after `rounds` updates, starting from Q = softmax(u)."""
     marginals = _softmax(unary)
     for _ in range(rounds):
         energy = unary.copy()
@@ -79,14 +77,14 @@ def mean_field(unary: Array, filters: list[tuple[float, Filter]], rounds: int) -
     return marginals
 
 
-def normalise(kernel: Filter, n_pixels: int) -> Filter:
-    """D^-1/2 K D^-1/2."""
+def normalise_kernel(kernel: Filter, n_pixels: int) -> Filter:
+    """The filter D^-1/2 K D^-1/2 of a kernel K."""
     root = 1 / np.sqrt(np.maximum(kernel(np.ones((n_pixels, 1), np.float32)), np.finfo(np.float32).tiny))
     return lambda values: root * kernel(root * values)
 
 
-def spatial_filter(shape: tuple[int, int], reach: float) -> Filter:
-    """Gaussian sums over positions."""
+def make_spatial_filter(shape: tuple[int, int], reach: float) -> Filter:
+    """The kernel over positions."""
 
     def convolve(values: Array) -> Array:
         image = values.reshape(*shape, -1)
@@ -97,8 +95,8 @@ def spatial_filter(shape: tuple[int, int], reach: float) -> Filter:
     return convolve
 
 
-def bilateral_filter(pixels: Array, field: Field) -> Filter:
-    """Gaussian sums over positions and colours together."""
+def make_bilateral_filter(pixels: Array, field: Field) -> Filter:
+    """The kernel over positions and colours."""
     height, width = pixels.shape[:2]
     down, across = np.mgrid[:height, :width]
     points = np.column_stack(

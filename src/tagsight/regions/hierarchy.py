@@ -1,22 +1,19 @@
 """Regions from contours: watershed, ultrametric contour map, cut (Arbelaez et al., TPAMI 2011).
 
-1. The watershed of the contour map gives basins, each around a minimum, and their adjacency graph; the
-   strength of the frontier between two basins is the mean contour along it.
-2. Average linkage merges the weakest frontier first, weighting frontiers by length when they join. Its
-   merges form a binary tree; merge m joins sides of areas a_m and b_m across one edge of a spanning tree
-   of the basins, at strength h_m. Cutting the tree at a height removes the edges whose h_m is above it.
+1. The watershed of the contour map gives basins, each around a minimum, and their adjacency graph. The strength of the
+   boundary between two basins is the mean contour along it.
+2. Average linkage merges across the weakest boundary first; boundaries that join are weighted by their length. The
+   merges form a binary tree: merge m joins sides of areas a_m and b_m across one edge of a spanning tree of the basins,
+   at strength h_m. Cutting the tree at a height removes the edges whose h_m is above it.
 3. The cut is made on
 
        h_m min(a_m, b_m)^BALANCE,   or 0 where min(a_m, b_m) < MIN_SHARE * pixels / n,
 
-   and the n - 1 largest positive ones are removed. Height alone spends most of n on specks with sharp
-   rims. A side below the least area keeps no frontier, and nothing inside it does, so it stays with what
-   is across: every region of the cut has at least that area.
+   and the n - 1 largest positive edges are removed. Height alone would make most regions small spots with sharp
+   contours. A side below the minimum area is never separated, so every region of the cut has at least that area.
 
-The best-label ceiling (benchmarks/regions.py) on the 326 training photos of aPascal's segmentation split,
-80 regions each, chose the constants: 55.2 mIoU by height alone, 86.0 and 90.1 with a least area of 0.1 and
-0.2, 91.3 with balance alone, 91.4 with both. Weighing contours by their orientation, as the article does,
-is left out: with the orientation of the Lab gradient it lowered 91.3 to 89.6 on every third photo.
+BALANCE and MIN_SHARE were chosen by the best-label ceiling (benchmarks/regions.py) on the training photos of aPascal's
+segmentation split. Unlike the article, contours are not weighted by their orientation.
 """
 
 import sys
@@ -31,14 +28,14 @@ from tagsight.types import Array
 
 
 def _import_higra() -> ModuleType:
-    """higra without pyplot, which it imports for drawing functions that are not used here.
+    """Import higra without pyplot, which it imports for drawing functions that are not used here.
 
-    That takes most of a second and needs a home folder that can be written to; higra does without where it is missing.
+    Importing pyplot takes most of a second and needs a writable home folder; higra works without it.
     """
     modules = cast(dict[str, Any], sys.modules)
     hidden = "matplotlib" not in modules
     if hidden:
-        modules["matplotlib"] = None  # an import of it fails
+        modules["matplotlib"] = None  # importing it fails
     try:
         import higra
     finally:
@@ -57,9 +54,9 @@ MIN_SHARE = 0.1
 
 
 def cut_hierarchy(contour: Array, n_regions: int) -> Array:
-    """(h, w) int32 labels 0..R-1 of connected regions, R <= ``n_regions``, from a contour map (h, w).
+    """(h, w) int32 labels 0..R-1 of connected regions, R <= `n_regions`, from a contour map (h, w).
 
-    R is smaller where the contours do not part the photo into so many regions of the least area.
+    R is smaller where the contours do not separate so many regions of the minimum area.
     """
     if contour.size == 1:
         return np.zeros(contour.shape, np.int32)
@@ -72,7 +69,7 @@ def cut_hierarchy(contour: Array, n_regions: int) -> Array:
     if count == 1:
         return np.zeros(contour.shape, np.int32)
     linkage, level = hg.binary_partition_tree_average_linkage(basins, strength, hg.attribute_edge_length(basins))
-    # Linkage does not say which frontier a merge crossed; the spanning tree of its saliency map does.
+    # Linkage does not return the frontier that a merge crossed; it is an edge of the spanning tree of the saliency map.
     saliency = hg.saliency(linkage, level, basins, handle_rag=False)
     tree, height = hg.bpt_canonical(basins, saliency)
     lesser = hg.accumulate_parallel(tree, hg.attribute_area(tree), hg.Accumulators.min)[count:]
@@ -86,7 +83,7 @@ def cut_hierarchy(contour: Array, n_regions: int) -> Array:
 
 
 def _keep_joined(worth: Array, n_regions: int) -> Array:
-    """Mark the edges that stay: all but the n - 1 worthiest, the earlier merge first among equals."""
+    """(M,) whether each edge of the spanning tree stays: all but the n - 1 of largest worth, earlier ones first."""
     strongest = np.argsort(-worth, kind="stable")[: n_regions - 1]
     joined = np.ones(len(worth), bool)
     joined[strongest[worth[strongest] > 0]] = False

@@ -1,4 +1,4 @@
-"""From regions back to pixels."""
+"""Maps from regions back to pixels."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from tagsight.types import Array
 def paint_regions(values: Array, labels: Array) -> Array:
     """(h, w, ...) map in which each pixel has the value of its region, ``values`` being (R, ...)."""
     if labels.max() >= len(values):
-        raise InputError(f"{len(values)} values for region ids up to {labels.max()}; give one value a region")
+        raise InputError(f"{len(values)} values for region ids up to {labels.max()}; give one value per region")
     return values[labels]
 
 
 def resize_map(values: Array, size: tuple[int, int]) -> Array:
-    """(H, W, ...) nearest-neighbour copy of a pixel map (h, w, ...) at ``size`` (W, H).
+    """(H, W, ...) nearest-neighbour copy of a pixel map (h, w, ...) at `size` (W, H).
 
-    Pixel i of H takes row floor((i + 1/2) h / H), in whole numbers: no rounding, at any size.
+    Pixel i of H takes row floor((i + 1/2) h / H), computed in integers and so without rounding errors.
     """
     width, height = size
     if width < 1 or height < 1:

@@ -8,8 +8,9 @@ f_i (d features each) and values v_i, the filter approximates, up to a constant 
 The points lie in the plane sum = 0 of d + 1 dimensions, which integer points with equal remainders modulo d + 1 tile
 with simplices. Each value is splatted on the d + 1 corners of its simplex by barycentric weights, the corners are
 blurred by (1/2, 1, 1/2) along each of the d + 1 lattice directions, and values are sliced back by the same weights.
-Splatting, blurring and slicing each add to the variance; features are stretched so that the sum is one. A corner that
-touches no point does not exist, and what would be blurred into it is lost: sums at lonely points come out too small.
+Splatting, blurring and slicing each add to the variance; features are stretched so that the sum is one. Only
+corners that touch a point exist. Values that are blurred into missing corners are lost, so sums at isolated points are
+too small.
 """
 
 from typing import Any, NamedTuple
@@ -26,11 +27,11 @@ MOST_FEATURES = 5  # whose packed coordinates fit an int64
 
 
 class Lattice(NamedTuple):
-    """The corners around a set of points."""
+    """The lattice points ("corners") around a set of points."""
 
     corner: Array  # (N, d + 1) int32 the corners of each point's simplex
     weight: Array  # (N, d + 1) float32 barycentric, adding to one
-    before: Array  # (d + 1, M) int32 each corner's neighbour against each direction; M if none
+    before: Array  # (d + 1, M) int32 neighbour of each corner in the opposite of each direction; M: none
     after: Array  # (d + 1, M) int32
 
 
@@ -38,7 +39,7 @@ def build_lattice(points: Array) -> Lattice:
     """The lattice of `points` (N, d), d <= 5, whose unit is the filter's standard deviation."""
     d: int = points.shape[1]
     if not 1 <= d <= MOST_FEATURES:
-        raise InputError(f"the filter takes 1 to {MOST_FEATURES} features a point, not {d}")
+        raise InputError(f"the filter takes 1 to {MOST_FEATURES} features per point, not {d}")
     # The variance of splat, blur and slice together is (d + 1)^2 2/3 in each dimension of the plane.
     stretch = np.sqrt(2 / 3) * (d + 1) / np.sqrt(np.arange(1, d + 1) * np.arange(2, d + 2))
     scaled = (points - points.mean(axis=0)) * stretch
@@ -57,7 +58,7 @@ def filter_values(lattice: Lattice, values: Array) -> Array:
 
 @kernel()
 def _embed(scaled: Array) -> tuple[Array, Array]:
-    """Packed corners (N, d + 1) and barycentric weights of points already stretched."""
+    """Packed corners (N, d + 1) and barycentric weights (N, d + 1) of scaled points."""
     N, d = scaled.shape
     keys = np.empty((N, d + 1), np.int64)
     weight = np.empty((N, d + 1), np.float32)
@@ -110,7 +111,7 @@ def _embed(scaled: Array) -> tuple[Array, Array]:
 
 @kernel()
 def _number(keys: Array) -> tuple[Array, Array]:
-    """Each key's number by first appearance, and the distinct keys in that order."""
+    """The number of each key, in the order of first appearance, and the distinct keys in that order."""
     table, mask = _make_table(len(keys))
     numbers = np.empty(len(keys), np.int32)
     distinct = np.empty(len(keys), np.int64)
@@ -129,7 +130,7 @@ def _number(keys: Array) -> tuple[Array, Array]:
 
 @kernel()
 def _neighbours(keys: Array, d: int) -> tuple[Array, Array]:
-    """The corners one step along each direction: d + 1 less in one coordinate's place, 1 more in all others."""
+    """The corners one step along each direction: d less in one coordinate, 1 more in each of the others."""
     M = len(keys)
     table, mask = _make_table(M)
     for i in range(M):
@@ -177,7 +178,7 @@ def _hash(key: int) -> Any:
 def _filter(corner: Array, weight: Array, before: Array, after: Array, values: Array) -> Array:
     N, L = values.shape
     d1, M = before.shape
-    now = np.zeros((M + 1, L), np.float32)  # the last row is the corner that is not there
+    now = np.zeros((M + 1, L), np.float32)  # the last row stands for missing corners
     blurred = np.zeros((M + 1, L), np.float32)
     for i in range(N):
         for t in range(d1):

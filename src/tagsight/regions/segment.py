@@ -1,4 +1,4 @@
-"""A photo as regions and their graph."""
+"""Segmentation of a photo into regions, with their adjacency graph."""
 
 from typing import NamedTuple
 
@@ -12,15 +12,15 @@ from tagsight.types import Array
 
 
 class Regions(NamedTuple):
-    """The regions 0..R-1 of a photo: each 4-connected and not empty; every pixel in one."""
+    """The regions 0..R-1 of a photo: each is 4-connected and not empty, and every pixel is in one."""
 
     labels: Array  # (h, w) int32
     edges: Array  # (E, 2) int32, a < b, sorted: neighbouring regions
-    boundary: Array  # (E,) float32, pixel sides they share
+    boundary: Array  # (E,) float32, number of shared pixel sides
 
 
 def segment_photo(pixels: Array, n_regions: int = 80) -> Regions:
-    """Cut RGB ``pixels`` (h, w, 3) uint8 into ``n_regions`` regions, or fewer where contours are too few.
+    """Segment RGB `pixels` (h, w, 3) uint8 into `n_regions` regions, or fewer where there are too few contours.
 
     A photo of one colour is one region. The same pixels always give the same regions.
     """

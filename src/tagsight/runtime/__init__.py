@@ -1,1 +1,1 @@
-"""What every part of the process shares: signals, progress, BLAS threads, compiled kernels, workers, memory."""
+"""Process-wide services: signals, progress, BLAS threads, compiled kernels, worker processes, memory."""

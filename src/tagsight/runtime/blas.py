@@ -1,6 +1,6 @@
-"""One BLAS thread, so that sums are added in one order on every machine.
+"""One BLAS thread, so that sums are taken in the same order on every machine.
 
-With several threads BLAS splits a sum, and the rounding depends on how many there are. Results that must be equal to
+With several threads BLAS splits a sum, and the rounding error depends on their number. Results that must be equal to
 the last bit (features, models, indexes; across processes, engines and runs) are computed inside `one_blas_thread`.
 """
 
@@ -13,17 +13,17 @@ from functools import cache
 import scipy.linalg  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from threadpoolctl import LibController, ThreadpoolController
 
-_lock = threading.Lock()  # guards the two below
+_lock = threading.Lock()  # guards the two variables below
 _n_blocks = 0
 _before: Sequence[int] = ()  # threads of each library outside all blocks
 
 
 @contextmanager
 def one_blas_thread() -> Generator[None]:
-    """Hold BLAS to one thread while the block runs; as a decorator, while the function runs.
+    """Limit BLAS to one thread within the block or, as a decorator, within the function.
 
-    The number of BLAS threads belongs to the process, and blocks of several Python threads may overlap: the first one
-    sets the limit, and the last one to end lifts it.
+    The number of BLAS threads belongs to the process, and blocks of several Python threads may overlap: the first block
+    sets the limit and the last one lifts it.
     """
     global _n_blocks, _before
     with _lock:
@@ -41,9 +41,9 @@ def one_blas_thread() -> Generator[None]:
 
 
 def _set_threads(numbers: Sequence[int]) -> None:
-    """Give each library its number of threads, whichever Python thread has set one before.
+    """Set the number of threads of each library.
 
-    threadpoolctl ignores all Python threads but the first that sets a number, until that one gives up control.
+    threadpoolctl obeys only the first Python thread that sets a number until that thread releases it.
     """
     for library, number in zip(_libraries(), numbers, strict=True):
         give_up_control = getattr(library, "clear_controlling_thread", None)  # of OpenBLAS only

@@ -1,6 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGHUP: a signal sets a flag, and the work checks it where nothing is lost.
+"""Ctrl-C, SIGTERM and SIGHUP: a handler sets a flag, and the work checks the flag at points where nothing is lost.
 
-A handler never raises. Python calls it wherever the main thread happens to be, and an exception from inside a callback
+A handler never raises an exception. Python calls it at any point of the main thread, and an exception inside a callback
 of a compiled library is dropped there: llvmlite then links an empty module in place of a cached kernel, and calling
 that kernel crashes the process.
 """
@@ -21,12 +21,12 @@ SHOW_CURSOR = b"\x1b[?25h"  # a progress bar hides it
 
 
 class Stop:
-    """Whether this process was asked to stop, and the advice that goes with the answer."""
+    """Whether a signal asked this process to stop, and the advice for the message."""
 
     def __init__(self) -> None:
         self.asked: int | None = None  # the signal
-        self.advice = ""  # how to go on after a stop
-        self.heeded = False  # whether signals set the flag
+        self.advice = ""  # how to continue after a stop
+        self.handled = False  # whether signals set the flag
 
     def check(self) -> None:
         """Raise StoppedError if a signal came."""
@@ -52,16 +52,16 @@ def check_stop() -> None:
 
 
 def install_handlers(advice: str) -> None:
-    """Let signals set the flag from now on; those that the parent process told us to ignore stay ignored."""
-    STOP.advice, STOP.heeded = advice, True
+    """Handle signals from now on; signals that the parent process set to be ignored stay ignored."""
+    STOP.advice, STOP.handled = advice, True
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, STOP.receive)
 
 
 @contextmanager
-def heed_signals(advice: str = "") -> Generator[Stop]:
-    """Let signals set the flag within the block, for a script of your own; in the main thread, as Python requires."""
+def handle_signals(advice: str = "") -> Generator[Stop]:
+    """Handle signals within the block; call it in the main thread, as Python requires."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     install_handlers(advice)
     try:
@@ -73,14 +73,14 @@ def heed_signals(advice: str = "") -> Generator[Stop]:
 
 
 def ignore_signals() -> None:
-    """Ignore signals from now on: the work is done, and the process is about to end with its own exit code."""
+    """Ignore signals from now on: the work is done, and the process ends with its own exit code."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def defer_interrupt() -> Generator[None]:
-    """Deliver a SIGINT that comes within the block after it: for code that drops exceptions, such as a C callback."""
+    """Deliver a SIGINT after the block: for code that drops exceptions, such as a callback from C."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
         yield
         return
@@ -95,10 +95,10 @@ def defer_interrupt() -> Generator[None]:
 
 
 def _end_process(error: StoppedError) -> NoReturn:
-    """End this process now, after one sentence on standard error; worker processes notice and end too."""
+    """End this process at once, with one sentence on standard error; worker processes end with it."""
     ignore_signals()
     start = b"\n" + SHOW_CURSOR if os.isatty(2) else b""
     try:
         os.write(2, start + f"tagsight: {error}\n".encode())
-    finally:  # nobody may be reading
+    finally:  # also if standard error is closed
         os._exit(128 + error.signal)

@@ -1,8 +1,8 @@
-"""Compiled functions whose cache on disk knows all the sources they were made from, and whether it is damaged.
+"""Compiled functions with a cache on disk that depends on all sources of kernels and detects damage.
 
-Numba keys a cached kernel by its own file only, so that a change in a kernel it calls from another file
-would go unnoticed, in development and after an upgrade alike. It unpickles whatever it finds: a truncated file would
-be a traceback at every start, and one with a changed bit could crash or compute something else.
+Numba's own cache depends on the file of a kernel only, so a change of a kernel that it calls from another file would go
+unnoticed. It also unpickles any content: a truncated file would raise at every start, and a file with a changed bit
+could crash the process or compute wrong numbers.
 """
 
 import pickle
@@ -22,7 +22,7 @@ FOLDERS = ("model", "regions")  # of the package, with kernels in them
 
 
 def stamp_sources() -> str:
-    """Hash of every file that kernels call each other from."""
+    """Hash of all files that have kernels."""
     package = Path(__file__).parents[1]
     files = [Path(__file__)]
     files += [file for folder in FOLDERS for file in sorted((package / folder).glob("*.py"))]
@@ -33,9 +33,9 @@ STAMP = stamp_sources()
 
 
 class VerifiedFiles(IndexDataCacheFile):
-    """The files of Numba's cache, each after a SHA-256 of Numba's version and its content.
+    """The files of Numba's cache, each preceded by a SHA-256 of Numba's version and the content.
 
-    One that does not fit its hash counts as missing: the kernel is compiled again, and the file replaced.
+    A file that does not match its hash is treated as missing: the kernel is compiled again, and the file replaced.
     """
 
     def _load_index(self) -> dict[Any, str]:
@@ -72,7 +72,7 @@ def _hash(content: bytes) -> bytes:
 
 
 class SourceCache(FunctionCache):
-    """Numba's cache with the stamp in its keys, in verified files."""
+    """Numba's cache with the stamp of the sources in its keys and verified files."""
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__(function)
@@ -87,14 +87,14 @@ class SourceCache(FunctionCache):
 
 
 def kernel(*, fastmath: set[str] | bool = False, inline: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Compile without the GIL, cached on disk.
+    """Compile a function without the GIL, cached on disk.
 
     With `inline`, the function is copied into the kernels that call it, and compiled with their fastmath.
     """
 
     def compile_function(function: Callable[..., Any]) -> Any:
         dispatcher: Any = njit(nogil=True, fastmath=fastmath, inline="always" if inline else "never")(function)
-        with suppress(RuntimeError):  # no folder can be written to: the kernel is compiled in every process
+        with suppress(RuntimeError):  # without a writable folder the kernel is compiled in every process
             dispatcher._cache = SourceCache(function)
         # llvmlite drops an exception that is raised while it asks for cached code, and the kernel would crash.
         dispatcher.compile = defer_interrupt()(dispatcher.compile)

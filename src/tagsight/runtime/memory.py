@@ -32,7 +32,7 @@ def measure_resident() -> int:
 def leave_room(budget: int, need: int, purpose: str) -> int:
     """The bytes of a budget that remain after the memory in use and `need` more; InputError if none remain.
 
-    `purpose` names what needs the memory in the error message.
+    `purpose` names the use of the memory in the message of the error.
     """
     left = budget - measure_resident() - need
     if left <= 0:

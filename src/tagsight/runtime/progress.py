@@ -18,7 +18,7 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 @contextmanager
 def show_progress(shown: bool = True) -> Generator[Report]:
-    """Show the progress of each stage: a bar in a notebook and on a terminal, else lines on standard error.
+    """Show the progress of each stage: a bar in a notebook and on a terminal, otherwise lines on standard error.
 
     With `shown=False` nothing is shown.
     """

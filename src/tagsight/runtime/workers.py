@@ -102,13 +102,13 @@ class _Worker(NamedTuple):
 
 @contextmanager
 def _start_worker(function: Callable[[Any], Any]) -> Generator[_Worker]:
-    """A worker that calls the function; it is killed when the block ends: its files are whole or not there."""
+    """Start a worker that calls the function; it is killed at the end of the block, which leaves no partial files."""
     paths = [os.path.abspath(path) for path in sys.path]  # an empty entry is the current folder
     ours, theirs = (Connection(end.detach()) for end in socket.socketpair())
     command = [get_executable() or sys.executable, "-P", "-c", START, json.dumps(paths), str(theirs.fileno())]
     with ours:
-        # The worker starts with these signals blocked: Ctrl-C reaches every process of a terminal, and the one that
-        # started the workers decides.
+        # The worker starts with these signals blocked: Ctrl-C reaches every process of a terminal, and only the process
+        # that started the workers handles it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             with theirs:
@@ -116,7 +116,7 @@ def _start_worker(function: Callable[[Any], Any]) -> Generator[_Worker]:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         try:
-            with suppress(ConnectionError):  # it ended already: the first call says how
+            with suppress(ConnectionError):  # it has ended: the first call raises the reason
                 ours.send(function)
             yield _Worker(process, ours)
         finally:
@@ -139,7 +139,7 @@ def run_worker(descriptor: int) -> NoReturn:
 
 
 def _pickle(answer: "_Answer") -> bytes:
-    """The answer as bytes; one that cannot be pickled becomes an error that says so."""
+    """The answer as bytes; if it cannot be pickled, an error that states so."""
     try:
         return pickle.dumps(answer)
     except (pickle.PicklingError, TypeError, AttributeError) as problem:

@@ -1,1 +1,1 @@
-"""What is kept on disk."""
+"""Files: atomic writes, records, locks, and protection of the files of users."""

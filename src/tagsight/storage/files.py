@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and where tagsight keeps what it can make again."""
+"""Atomic writes of files, and the cache folder."""
 
 import atexit
 import errno
@@ -21,18 +21,18 @@ _PARTIAL = re.compile(r"\.partial-[0-9a-f]{16}")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that a crash leaves as it was before, or complete."""
+    """Write a file; after a crash it has its previous content or the new one."""
     with replace_file(path) as file:
         file.write(content)
 
 
 @contextmanager
 def replace_file(path: Path) -> Generator[BinaryIO]:
-    """A new file to write; it takes the place of `path` when the block ends well.
+    """Open a new file that replaces `path` when the block ends without an exception.
 
-    Raises WriteError, which names `path` and the reason, where the disk is full or the place cannot be written to.
+    Raises WriteError with `path` and the reason if the disk is full or the folder is not writable.
     """
-    partial = place_partial(path.parent)
+    partial = name_partial(path.parent)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("xb") as file:
@@ -48,7 +48,7 @@ def replace_file(path: Path) -> Generator[BinaryIO]:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Add a line to a file; one that a killed process left without its end is ended first."""
+    """Append a line to a file; a last line that a killed process left incomplete is ended first."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
@@ -63,25 +63,25 @@ def _remedy(path: Path, problem: OSError) -> str:
     return f"free some space or {other}" if problem.errno in (errno.ENOSPC, errno.EDQUOT) else other
 
 
-def place_partial(folder: Path) -> Path:
-    """A path in `folder` for a file or folder that is not complete yet."""
+def name_partial(folder: Path) -> Path:
+    """A new path in `folder` for a file or folder that is not complete yet."""
     return folder / f".partial-{secrets.token_hex(8)}"
 
 
 def is_partial(name: str) -> bool:
-    """Whether a name is one of `place_partial`, left by a process that was killed."""
+    """Whether a name is one of `name_partial`, left by a killed process."""
     return _PARTIAL.fullmatch(name) is not None
 
 
 def _discard(partial: Path) -> None:
     try:
         partial.unlink(missing_ok=True)
-    except OSError:  # its folder is not one, or cannot be written to: there is nothing to remove
+    except OSError:  # the folder does not exist or is not writable, so there is no partial file
         return
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file that the user named."""
+    """The content of a file that the user named; InputError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as problem:
@@ -91,8 +91,7 @@ def read_bytes(path: Path) -> bytes:
 def locate_cache() -> Path:
     """The folder $TAGSIGHT_CACHE, or the user's cache folder of the platform (~/.cache/tagsight on Linux).
 
-    If that cannot be written to, a temporary folder of this process and of those that it starts, which is removed when
-    this process ends.
+    If it is not writable, a temporary folder of this process and its workers, which is removed when this process ends.
     """
     if own := os.environ.get("TAGSIGHT_CACHE"):
         return Path(own)

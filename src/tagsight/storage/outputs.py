@@ -1,10 +1,10 @@
-"""Outputs that never harm what is there: checked before the work, and only files that tagsight wrote are replaced.
+"""Outputs that never damage other files: they are checked before the work, and only files of tagsight are replaced.
 
 - A file (model, page) may be written where there is none, or in place of one of the same kind.
-- A folder that tagsight manages (index, demo, checkpoint) carries a marker, `.tagsight.json`. Files are deleted in such
-  folders only.
-- A folder that users share (masks, exports) carries a record, `.tagsight-files.jsonl`, with the name and SHA-256 of
-  every file written there. A file is replaced only if it still has the content that the record names.
+- A folder that tagsight manages (index, demo, checkpoint) has a marker, `.tagsight.json`. Files are deleted only in
+  such folders.
+- A folder that users share (masks, exports) has a record, `.tagsight-files.jsonl`, with the name and SHA-256 of every
+  file written there. A file is replaced only if it still has the recorded content.
 """
 
 import json
@@ -28,7 +28,7 @@ HEAD = 4096  # bytes at the start of a page that name its generator
 
 
 def is_model(path: Path) -> bool:
-    """Whether a file is a tagsight model, as far as its header tells."""
+    """Whether a file is a tagsight model, according to its header."""
     try:
         with safe_open(path, framework="np") as file:
             return "tagsight" in (file.metadata() or {})
@@ -43,7 +43,7 @@ def is_page(path: Path) -> bool:
 
 
 def check_output_file(path: Path, kind: str, is_ours: Callable[[Path], bool]) -> None:
-    """Raise InputError unless `path` can be written: nothing is there, an empty file, or one for which `is_ours`."""
+    """Raise InputError unless `path` is free, an empty file, or a file for which `is_ours` is true."""
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder: give the name of a file to write")
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
@@ -54,9 +54,9 @@ def check_output_file(path: Path, kind: str, is_ours: Callable[[Path], bool]) ->
 
 
 def check_folder(folder: Path, kind: str, is_ours: Callable[[Path], bool] = lambda folder: False) -> None:
-    """Raise InputError unless tagsight may manage `folder` as its `kind`.
+    """Raise InputError unless tagsight may manage `folder` as a folder of this `kind`.
 
-    It may if the folder is new or empty, carries the marker of this kind, or `is_ours` recognises it without one.
+    It may if the folder is new or empty, has the marker of the kind, or `is_ours` is true for it.
     """
     if not folder.exists():
         return _check_parents(folder)
@@ -75,19 +75,19 @@ def check_folder(folder: Path, kind: str, is_ours: Callable[[Path], bool] = lamb
 
 
 def claim_folder(folder: Path, kind: str, is_ours: Callable[[Path], bool] = lambda folder: False) -> None:
-    """Mark `folder` as one that tagsight manages; InputError as in `check_folder`."""
+    """Mark `folder` as managed by tagsight; raises InputError as `check_folder` does."""
     check_folder(folder, kind, is_ours)
     if _read_marker(folder) != kind:
         write_atomically(folder / MARKER, json.dumps({"kind": kind}).encode())
 
 
 def is_claimed(folder: Path, kind: str) -> bool:
-    """Whether `folder` carries the marker of this kind."""
+    """Whether `folder` has the marker of this kind."""
     return _read_marker(folder) == kind
 
 
 class SharedFolder:
-    """A folder in which tagsight writes files beside those of the user; `inputs` are files that must stay."""
+    """A folder in which tagsight writes files beside those of the user; `inputs` are never replaced."""
 
     def __init__(self, folder: Path, inputs: Iterable[Path] = ()):
         self.folder = folder
@@ -95,7 +95,7 @@ class SharedFolder:
         self._written = _read_record(folder / RECORD)
 
     def check(self, names: Iterable[str]) -> None:
-        """Raise InputError unless each file may be written: it is not there, or as tagsight wrote it; no input."""
+        """Raise InputError unless each file is missing, or is as tagsight wrote it and not an input."""
         check_writable(self.folder)
         for name in names:
             path = self.folder / name
@@ -105,7 +105,7 @@ class SharedFolder:
                 raise InputError(f"{str(path)!r} is there already and not as tagsight wrote it: choose another folder")
 
     def write(self, name: str, content: bytes) -> Path:
-        """Write a file, recorded first, so that a stop in between leaves nothing that a later run would refuse."""
+        """Write a file. It is recorded first, so that a file whose writing was interrupted can be replaced later."""
         self.check([name])
         digest = sha256(content).hexdigest()
         if digest not in self._written.setdefault(name, set()):
@@ -115,7 +115,7 @@ class SharedFolder:
         return self.folder / name
 
     def wrote(self, path: Path) -> bool:
-        """Whether a file below the folder is one that tagsight wrote there, unchanged since."""
+        """Whether a file below the folder is one that tagsight wrote and nobody changed."""
         return path.is_relative_to(self.folder) and self._is_ours(path.relative_to(self.folder).as_posix())
 
     def _is_ours(self, name: str) -> bool:
@@ -126,7 +126,7 @@ class SharedFolder:
 
 
 def _read_record(path: Path) -> dict[str, set[str]]:
-    """The digests of the contents written under each name; lines that cannot be read are passed over."""
+    """The digests of the contents written under each name; invalid lines are skipped."""
     written: dict[str, set[str]] = {}
     if not path.is_file():
         return written
@@ -153,19 +153,19 @@ def _parse(content: bytes) -> dict[str, Any] | None:
 
 
 def _list_foreign(folder: Path) -> list[str]:
-    """Names in a folder, but for what operating systems and unfinished writes leave."""
+    """The names in a folder, except those of operating systems and of partial files."""
     return sorted(name for name in os.listdir(folder) if name not in SYSTEM_FILES and not is_partial(name))
 
 
 def check_writable(folder: Path) -> None:
-    """Raise InputError unless files can be written to a folder, there or to be made."""
+    """Raise InputError unless files can be written to a folder, which may not exist yet."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{str(folder)!r} is a file: give the name of a folder")
     _check_parents(folder)
 
 
 def _check_parents(folder: Path) -> None:
-    """Raise InputError unless the nearest folder that exists can be written to."""
+    """Raise InputError unless the nearest existing folder is writable."""
     for place in (folder, *folder.absolute().parents):
         if os.path.lexists(place):
             if not place.is_dir():

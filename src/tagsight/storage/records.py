@@ -40,7 +40,7 @@ from tagsight.types import Array
 
 T = TypeVar("T")
 
-MAX_INTEGER = 2**1023  # larger ones have no float
+MAX_INTEGER = 2**1023  # larger integers have no exact float
 MAX_SHOWN = 60  # characters of a wrong value in a message
 
 
@@ -126,7 +126,7 @@ def encode_record(record: Any) -> tuple[Header, Tensors]:
 
 
 def decode_record(kind: type[T], header: Any, tensors: Mapping[str, Array]) -> T:
-    """The record of type `kind` that `encode_record` gave; raises RecordError where they do not fit."""
+    """The record of type `kind` from the values of `encode_record`; RecordError if they do not fit."""
     left = set(tensors)
     record = _decode(header, kind, "", tensors, left)
     if left:
@@ -175,7 +175,7 @@ def _encode(value: Any, hint: Any, path: str, tensors: Tensors) -> Any:
 
 
 def _decode(value: Any, hint: Any, path: str, tensors: Mapping[str, Array], left: set[str]) -> Any:
-    """The field's value from its JSON value or tensor; names of tensors that are used are removed from `left`."""
+    """The value of a field from its JSON value or tensor; names of used tensors are removed from `left`."""
     options, marks = _unwrap(hint)
     tensor_options = [option for option in options if option is bytes or _is_array(option)]
     if tensor_options and path in tensors and value is None:
@@ -244,6 +244,8 @@ def _unwrap(hint: Any) -> tuple[list[Any], list[StoredAs]]:
     if get_origin(hint) is Annotated:
         hint, *extras = get_args(hint)
         marks = [one for one in extras if isinstance(one, StoredAs)]
+    if alias := getattr(get_origin(hint), "__value__", None):  # NDArray, with NumPy 2.5 or later
+        hint = alias[get_args(hint)]
     if get_origin(hint) in (Union, UnionType):
         return [option for one in get_args(hint) for option in _unwrap(one)[0]], marks
     return [hint], marks
@@ -302,7 +304,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _fits(value: Any, option: Any) -> bool:
-    """Whether a JSON value is one of the simple type `option`."""
+    """Whether a JSON value has the simple type `option`."""
     if option is float:
         return (type(value) is float and not isnan(value)) or (type(value) is int and abs(value) < MAX_INTEGER)
     if option is str:
@@ -323,7 +325,7 @@ def _convert(value: Any, option: Any) -> Any:
 
 
 def _describe(option: Any) -> str:
-    """The type, for a message."""
+    """The type, in the words of a message."""
     if get_origin(option) is Literal:
         return f"one of {', '.join(map(str, get_args(option)))}"
     if _is_enum(option):

@@ -19,18 +19,18 @@ from tagsight.types import Array
 
 ENTRY = "tagsight"  # of the metadata
 
-DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}  # those that NumPy has
+DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}  # that NumPy has
 
 Header = dict[str, Any]
 Tensors = dict[str, Array]
 
 
 class TensorFile(NamedTuple):
-    """The content of a file. Nothing is checked but the form."""
+    """The content of a file; only its form is checked."""
 
-    header: Header | None  # without the checksum; None: the file has no header of tagsight's, or a damaged one
+    header: Header | None  # without the checksum; None: missing or damaged
     tensors: Tensors
-    intact: bool  # the checksum is there and is that of header and tensors
+    intact: bool  # whether the checksum of header and tensors is correct
 
 
 def save_tensors(path: Path, header: Header, tensors: Tensors) -> None:

@@ -1,7 +1,7 @@
 """Photos in batches for the fit: all in memory, or on disk with one batch in memory at a time.
 
-The results are the same either way: photos do not depend on each other, and sums are taken over blocks of photos that
-no batch divides.
+Both give the same results: photos are independent of each other, and sums run over blocks of photos that no batch
+divides.
 """
 
 import shutil

@@ -21,7 +21,7 @@ from tagsight.features.transforms import compute_directions, learn_projection, l
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop, Sweep
 from tagsight.model.settings import Factors, Settings
-from tagsight.predict.object_attributes import AS_MODELLED, describe_objects, split_photos
+from tagsight.predict.object_attributes import UNCALIBRATED_ODDS, describe_objects, split_photos
 from tagsight.predict.predictor import Calibrations, Embedding, FittedParts, Predictor
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.runtime.memory import leave_room
@@ -102,10 +102,10 @@ def fit_photos(
     report: Report = no_progress,
     checkpoint: Checkpoint | None = None,
 ) -> FitResult:
-    """Fit a predictor to photos and their tags; with enough photos, calibrated on a held-out part of them.
+    """Fit a predictor to photos and their tags; if there are enough photos, calibrate it on a held-out part of them.
 
-    Finished stages are stored in `checkpoint` and loaded from it. A limit of memory (`options.memory`) does not change
-    the result; under one, `photos` should not be in memory themselves (see `features.extract.CachedPhotos`).
+    Finished stages are stored in `checkpoint` and loaded from it. A memory limit (`options.memory`) does not change the
+    result; with one, `photos` should not be in memory (see `features.extract.CachedPhotos`).
     """
     options = options or TrainOptions()
     check_options(options)
@@ -120,10 +120,10 @@ def fit_photos(
         held_out = None
         if len(photos) >= FEWEST_TO_HOLD_OUT:
             held_out = _calibrate(tagged_photos, space, context)
-        batches = context.make_batches(tagged_photos, space, "learning")
-        parts, bound = _fit_parts(tagged_photos, batches, space, context, "learning")
+        batches = context.make_batches(tagged_photos, space, "fitting")
+        parts, bound = _fit_parts(tagged_photos, batches, space, context, "fitting")
         if held_out is None:
-            calibration = Calibrations(attributes=AS_MODELLED) if parts.object_attributes else Calibrations()
+            calibration = Calibrations(attributes=UNCALIBRATED_ODDS) if parts.object_attributes else Calibrations()
             held_out = HeldOutFit(0.0, calibration)
         if parts.classifiers:
             parts = parts._replace(classifiers=parts.classifiers._replace(bias=held_out.bias))
@@ -146,7 +146,7 @@ def _find_top_regions(
             described = [
                 describe_objects(
                     parts.object_attributes, predictor.calibration.attributes, appearance, *photo
-                ).of_regions
+                ).by_region
                 for photo in photos
             ]
             allowed = tagged_photos.tags.attributes[batch.photo_range][batch.stacked.groups]
@@ -200,8 +200,8 @@ def _fit_parts(
 ) -> tuple[FittedParts, tuple[float, ...]]:
     """The fitted parts, and the model's bound after each sweep.
 
-    Region classifiers are trained on a second model that has objects alone: with attributes that explain appearances,
-    objects are switched off where attributes suffice, and are localised worse. Without object tags there are no region
+    Region classifiers are trained on a second model that has objects only. In a model with attributes, an appearance
+    that attributes explain needs no object, so objects are localised less well. Without object tags there are no region
     classifiers.
     """
     options = context.options
@@ -218,7 +218,7 @@ def _fit_parts(
     if options.classifiers and objects.shape[1]:
         locator = learned
         if attributes.shape[1]:
-            locator, _ = _fit_model(batches, objects, 0, space.length, context, f"{stage} where objects are")
+            locator, _ = _fit_model(batches, objects, 0, space.length, context, f"{stage} localisation")
         n_regions = int(tagged_photos.sizes.sum())
         data = BatchedTrainingData(batches, space, locator, _allow(objects, options), n_regions)
         parts = parts._replace(classifiers=fit_classifiers(data, tagged_photos.tags, options.weights))
@@ -259,7 +259,7 @@ def _allow(tags: Array, options: TrainOptions) -> Array:
 
 
 def _calibrate(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: _FitContext) -> HeldOutFit:
-    """Fit to most photos and calibrate on the others; loaded from the checkpoint if it was done."""
+    """Fit on most photos and calibrate on the others, or load the result from the checkpoint."""
     checkpoint = context.checkpoint
     stored = checkpoint and checkpoint.load_result("calibration", HeldOutFit)
     if stored:

@@ -1,4 +1,4 @@
-"""Calibration on held-out photos: the background's bias, and probabilities that agree with the tags."""
+"""Calibration on held-out photos: the bias of the background, and probabilities that match the frequencies of tags."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from tagsight.classifiers.calibration import UNCALIBRATED, Calibration, fit_calibration
 from tagsight.classifiers.score import RegionClassifiers, score_regions
 from tagsight.data.vocabulary import Tags
-from tagsight.predict.object_attributes import AS_MODELLED, split_photos, weigh_attributes
+from tagsight.predict.object_attributes import UNCALIBRATED_ODDS, split_photos, weigh_attributes
 from tagsight.predict.photo_evidence import collect_photo_evidence
 from tagsight.predict.predictor import Calibrations, FittedParts
 from tagsight.training.batches import FeatureSpace, PhotoBatches
@@ -16,7 +16,7 @@ from tagsight.types import Array
 
 
 class HeldOutFit(NamedTuple):
-    """What is fitted to held-out photos."""
+    """The parameters that are fitted to held-out photos."""
 
     bias: float  # of the background
     calibration: Calibrations
@@ -27,8 +27,8 @@ def calibrate_classifiers(
 ) -> HeldOutFit:
     """Calibrate the scores of region classifiers.
 
-    The bias of the background is such that the share of regions labelled background is that of the pseudo-labels the
-    classifiers were trained on.
+    The bias of the background is chosen so that the share of regions labelled background equals that of the
+    pseudo-labels on which the classifiers were trained.
     """
     objects, attributes = (np.full(part.shape, -np.inf) for part in tags)
     photo_scores = np.empty(tags.objects.shape)
@@ -36,7 +36,7 @@ def calibrate_classifiers(
     bias = float(np.quantile(np.concatenate(margins), classifiers.background))
     for batch in batches:
         scores = score_regions(batch_regions(batch, space), classifiers._replace(bias=bias))
-        foreground = scores.margin > 0  # attributes are those of objects
+        foreground = scores.margin > 0  # only objects have attributes
         groups = batch.stacked.groups
         photo_scores[batch.photo_range] = scores.photo
         np.maximum.at(objects[batch.photo_range], groups, scores.objects)
@@ -46,10 +46,10 @@ def calibrate_classifiers(
 
 
 def calibrate_posteriors(batches: PhotoBatches, tags: Tags, parts: FittedParts) -> HeldOutFit:
-    """Calibrate the posterior of the model alone.
+    """Calibrate the model's posterior, without region classifiers.
 
-    Attributes are calibrated on tagged objects: the score of an attribute is that of the region where the object is
-    strongest. In photos without a tagged object it is the highest score of all regions.
+    Attributes are calibrated on tagged objects: the score of an attribute is that of the region with the highest score
+    of the object. In photos without a tagged object it is the highest score of all regions.
     """
     learned, object_attributes, photo_prior, _ = parts
     n_objects, n_tagged = learned.settings.factors.objects, learned.settings.factors.tagged
@@ -75,7 +75,7 @@ def calibrate_posteriors(batches: PhotoBatches, tags: Tags, parts: FittedParts) 
     if object_attributes:
         prior = object_attributes.prior_odds[object_]
         attributes = _calibrate(np.concatenate([*of_objects, prior[:0]]), tags.attributes[photo], prior)
-        attributes = AS_MODELLED if attributes == UNCALIBRATED else attributes
+        attributes = UNCALIBRATED_ODDS if attributes == UNCALIBRATED else attributes
     else:
         bare = ~tags.objects.any(axis=1)
         attributes = _calibrate(
@@ -87,7 +87,7 @@ def calibrate_posteriors(batches: PhotoBatches, tags: Tags, parts: FittedParts) 
 
 
 def _calibrate(scores: Array, tags: Array, photo_scores: Array | None = None) -> Calibration:
-    """Fit to scores (n, T) of photos or of their objects, without rows of minus infinity, tag after tag."""
+    """Fit to scores (n, T) of photos or of their objects; rows of -inf are left out."""
     rows = np.isfinite(scores).any(axis=1)
     of_photos = None if photo_scores is None else photo_scores[rows].T.ravel()
     return fit_calibration(scores[rows].T.ravel(), tags[rows].T.ravel(), of_photos)

@@ -32,7 +32,7 @@ NOT_IDENTIFYING = ("n_workers", "engine", "address")  # options that change the 
 
 
 class CheckpointOptions(NamedTuple):
-    """Where a training keeps what is done, and whether it goes on from what lies there."""
+    """The folder of the checkpoint, and whether training continues from the one that is there."""
 
     folder: Path
     resume: bool
@@ -53,12 +53,12 @@ def train(
     report: Report = no_progress,
     checkpointing: CheckpointOptions | None = None,
 ) -> Outcome:
-    """Describe the photos, fit the model to their tags, calibrate it, and keep the clearest examples."""
+    """Extract features, fit the model to the tags, calibrate it, and crop example regions."""
     clock = _Clock()
     check_options(options)
     if not any(photo.objects or photo.attributes for photo in collection.photos):
         raise InputError(f"no photo of {collection.name!r} has a tag, so no word can be learned: add tags")
-    check_device(options.device)  # now, not after an hour of describing photos
+    check_device(options.device)  # before extracting features, which may take an hour
     check_engine(options.engine, options.device)
     with open_engine(options.engine, options.address) as map_fn:
         with clock.stage("codebook"):
@@ -87,7 +87,7 @@ def train(
 
 
 def identify(extraction: Extraction, vocabulary: Vocabulary, tags: Array, options: TrainOptions) -> Identity:
-    """What a checkpoint must be of to go on: the settings by name, and the data by their content."""
+    """The identity of a checkpoint: all settings by name, and digests of the data."""
     settings = {**vars(options), "weights": list(options.weights)}
     return {
         **{name: value for name, value in settings.items() if name not in NOT_IDENTIFYING},
@@ -115,7 +115,7 @@ class _Clock:
 
 
 def make_extractor_config(collection: Collection, options: TrainOptions, report: Report) -> ExtractorConfig:
-    """How to describe photos; classic features learn their codebook from the collection first."""
+    """The configuration of the feature extractor; for classic features the codebook is learned first."""
     if options.features != "classic":
         return pin_extractor(ExtractorConfig(options.features))
     pick = choose_photos(len(collection.photos), seed=options.seed)
@@ -128,7 +128,7 @@ def make_extractor_config(collection: Collection, options: TrainOptions, report:
             try:
                 pixels = read_photo(path).pixels
             except UnreadablePhotoError:
-                continue  # reported by the extraction, which meets it too
+                continue  # the extraction reports it
             yield pixels, segment_photo(pixels, options.n_regions).labels
 
     return pin_extractor(ExtractorConfig("classic", learn_codebook(read(), seed=options.seed)))
@@ -147,7 +147,7 @@ def _extract(
     def count() -> None:
         nonlocal done
         done += 1
-        report("describing photos", done, len(paths))
+        report("extracting features", done, len(paths))
 
     extraction = extract(
         paths,

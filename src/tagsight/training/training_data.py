@@ -20,7 +20,7 @@ from tagsight.model.object_attributes import (
     solve_effects,
     weigh_objects,
 )
-from tagsight.predict.object_attributes import find_deviations, split_photos
+from tagsight.predict.object_attributes import compute_deviations, split_photos
 from tagsight.runtime.interrupts import check_stop
 from tagsight.training.batches import BatchRows, FeatureSpace, PhotoBatch, PhotoBatches, standardise_blocks
 from tagsight.types import Array
@@ -34,19 +34,22 @@ def infer_batches(batches: PhotoBatches, learned: FittedModel, allowed: Array) -
 
 
 def fit_attributes(batches: PhotoBatches, learned: FittedModel, tags: Tags, allowed: Array) -> ObjectAttributes:
-    """Fit the attributes of objects to photos and tags, with objects where the model, given `allowed` (I, K), is on."""
+    """Fit the attributes of objects to photos and tags.
+
+    Objects are where the posterior, given `allowed` (I, K), is on.
+    """
     theta = learn_probability(tags.objects, tags.attributes)
     appearance = learned.state.appearance.mean[: tags.objects.shape[1]]
     sums = Deviations.none(tags.attributes.shape[1], appearance.shape[1])
     for batch, log_odds in infer_batches(batches, learned, allowed):
         photos = list(split_photos(batch.stacked.groups, batch.stacked.X, log_odds))
-        for first in range(0, len(photos), BLOCK):  # blocks that no batch divides
+        for first in range(0, len(photos), BLOCK):  # sums over blocks that no batch divides
             last = min(first + BLOCK, len(photos))
             block = slice(batch.photo_range.start + first, batch.photo_range.start + last)
             pairs = list_pairs(tags.objects[block])
             if not len(pairs.photos):
                 continue
-            found = [find_deviations(appearance, *photo) for photo in photos[first:last]]
+            found = [compute_deviations(appearance, *photo) for photo in photos[first:last]]
             deviation = np.stack([found[int(i)].deviation[o] for i, o in zip(*pairs, strict=True)])
             n_regions = np.array([found[int(i)].n_regions[o] for i, o in zip(*pairs, strict=True)])
             own = expect_own(theta, pairs, tags.attributes[block]) - theta[pairs.objects]

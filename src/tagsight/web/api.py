@@ -112,7 +112,7 @@ def list_photos(index: CurrentIndex, start: Start = 0, count: Count = PHOTOS_PER
 @router.get("/photos/{photo}", responses=PHOTO_ERRORS)
 def describe_photo(index: CurrentIndex, photo: PhotoNumber, objects: ObjectCount = N_OBJECTS) -> schemas.PhotoResponse:
     """Return the objects and the regions of a photo."""
-    return schemas.to_photo(index.look_up(photo), objects)
+    return schemas.to_photo(index.load_photo(photo), objects)
 
 
 @router.get("/photos/{photo}/like", responses=PHOTO_ERRORS)
@@ -125,7 +125,7 @@ def find_similar_photos(
     count: Count = PHOTOS_PER_PAGE,
 ) -> schemas.SimilarResponse:
     """Find the photos that resemble a photo or one of its regions, most similar first."""
-    hits = index.like(photo, region, top=count)
+    hits = index.find_similar(photo, region, top=count)
     return schemas.SimilarResponse(hits=[schemas.to_hit(hit) for hit in hits])
 
 
@@ -155,7 +155,7 @@ def draw_outlines(index: CurrentIndex, photo: PhotoNumber, q: QueryText) -> SvgR
 @router.get("/photos/{photo}/mask.png", response_class=PngResponse, responses=PHOTO_ERRORS)
 def draw_photo_mask(index: CurrentIndex, photo: PhotoNumber, threshold: Threshold = 0.0) -> PngResponse:
     """Draw the segmentation of a photo as a palette PNG: 0 is background, 1 the first object of /api/words."""
-    content = encode_mask(index.look_up(photo).regions, threshold)
+    content = encode_mask(index.load_photo(photo).regions, threshold)
     return PngResponse(content, headers=make_download_header(f"photo-{photo}.png"))
 
 

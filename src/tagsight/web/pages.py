@@ -99,8 +99,8 @@ def show_photo(
     threshold: Threshold = DEFAULT_THRESHOLD,
 ) -> Response:
     """The page of one photo with its regions, and the regions that fit a query."""
-    stored = index.look_up(photo)
-    similar = index.like(photo, top=N_SIMILAR)
+    stored = index.load_photo(photo)
+    similar = index.find_similar(photo, top=N_SIMILAR)
     problem = found = None
     try:
         found = index.find_areas(photo, q) if q.strip() else None

@@ -195,7 +195,7 @@ def to_summary(photo: ListedPhoto) -> PhotoSummary:
 
 def to_prediction(drawn: DrawnPhoto) -> PredictionResponse:
     """The record of the objects and the regions of a photo."""
-    regions = [{**region.seen.to_json(), "outline": region.rings} for region in drawn.regions]
+    regions = [{**region.details.to_json(), "outline": region.rings} for region in drawn.regions]
     objects = [{"name": one.name, "score": one.score, "region": one.region} for one in drawn.objects]
     return PredictionResponse.model_validate({"size": drawn.size, "objects": objects, "regions": regions})
 

@@ -104,7 +104,7 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         """Install the signal handlers of uvicorn, unless tagsight handles signals."""
-        with nullcontext() if STOP.heeded else super().capture_signals():
+        with nullcontext() if STOP.handled else super().capture_signals():
             yield
 
     async def on_tick(self, counter: int) -> bool:

@@ -1,4 +1,4 @@
-"""Collections in: one file a format, and the way to open any of them."""
+"""Readers of collections, one module per format, and the function that opens a collection of any format."""
 
 from pathlib import Path
 
@@ -29,12 +29,12 @@ def open_collection(
     images: Path | str | None = None,
     colours: bool = False,
 ) -> Collection:
-    """Open a folder (or its tags file) of any known format.
+    """Open a folder, or its tags file, of any known format.
 
-    Without ``format`` the layout decides. ``split`` chooses one where a dataset has several, ``synonyms`` is
-    a mapping file of tags, ``words`` a list of nouns and adjectives for formats that do not tell them apart,
-    ``images`` the folder of the photos where it is not in the usual place, ``colours`` adds aPascal's
-    colours.
+    Without `format` the format is detected from the files. `split` chooses a split of a dataset that has several.
+    `synonyms` is a file that maps tags to tags. `words` is a list of nouns and adjectives, for formats that do not tell
+    them apart. `images` is the folder of the photos, if it is not in its usual place. `colours` adds the colour
+    attributes of aPascal.
     """
     place = Path(path)
     options = Options(split, _as_path(words), _as_path(images), colours)
@@ -44,7 +44,7 @@ def open_collection(
 
 
 def read_table(place: Path, format: str | None, options: Options) -> Table:
-    """The rows of a collection as its files write them; see `open_collection`."""
+    """The rows of a collection as its files list them; arguments as in `open_collection`."""
     if not place.exists():
         raise InputError(f"{str(place)!r} does not exist: give the folder of the photos or its tags file")
     name = detect_format(place) if format is None else format
@@ -55,12 +55,12 @@ def read_table(place: Path, format: str | None, options: Options) -> Table:
 
 
 def detect_format(path: Path) -> str:
-    """Name the one format whose files are there."""
+    """The name of the one format whose files are in the folder; InputError if there is none or more than one."""
     fitting = [name for name, reader in READERS.items() if reader.fits(path)]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise InputError(f"{str(path)!r} fits the formats {' and '.join(fitting)}: say which is meant")
+        raise InputError(f"{str(path)!r} fits the formats {' and '.join(fitting)}: choose one of them with --format")
     signs = "; ".join(f"{name}: {reader.signs}" for name, reader in READERS.items())
     raise InputError(f"no known collection in {str(path)!r}; looked for {signs}")
 

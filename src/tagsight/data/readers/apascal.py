@@ -1,16 +1,16 @@
 """PASCAL VOC 2008 with the aPascal attributes of Farhadi et al. (2009).
 
 ```
-attribute_data/apascal_{train,test}.txt      photo class xmin ymin xmax ymax and 64 times 0 or 1, a box a line
+attribute_data/apascal_{train,test}.txt      photo class xmin ymin xmax ymax and 64 times 0 or 1, one box per line
 attribute_data/{class_names,attribute_names}.txt
 VOCdevkit/VOC2008/{JPEGImages,SegmentationClass}/
 VOCdevkit/VOC2008/ImageSets/{Main,Segmentation}/{train,val}.txt
 pascal_sentences.json                        captions of some of the photos
 ```
 
-The tags of a photo are the union over its boxes. The vocabulary has the first 20 of the class names (the
-others occur in aYahoo only) and the 64 attributes, in the order of the files. A mask's value c is object c -
-1 of that order, 0 is background and 255 void.
+The tags of a photo are the union over its boxes. The vocabulary has the first 20 of the class names (the others occur
+in aYahoo only) and the 64 attributes, in the order of the files. The value c of a mask is object c - 1 in that order;
+0 is background and 255 is void.
 """
 
 from pathlib import Path
@@ -30,7 +30,7 @@ MASKS = VOC / "SegmentationClass"
 
 
 class Split(NamedTuple):
-    """A list of photos, and the file of boxes in which they are."""
+    """The lists of photos of a split, and its file of boxes."""
 
     photos: str
     boxes: str
@@ -45,21 +45,21 @@ SPLITS = {
 
 
 class Instance(NamedTuple):
-    """One annotated object: the photo it is in, its class, box and attributes."""
+    """One annotated object: its photo, class, box and attributes."""
 
     path: Path
     name: str
-    box: tuple[int, int, int, int]  # x0 y0 x1 y1, in VOC's way: counted from 1, last pixel included
+    box: tuple[int, int, int, int]  # x0 y0 x1 y1 as in VOC: pixels are numbered from 1 and x1, y1 are inclusive
     attributes: tuple[str, ...]
 
     @property
     def objects(self) -> tuple[str, ...]:
-        """The class as a tag, so that `tag_matrix` reads instances too."""
+        """The class as a tag, so that an instance is `vocabulary.Tagged`."""
         return (self.name,)
 
 
 class Boxes(NamedTuple):
-    """The instances of a split, and the lines that are none."""
+    """The instances of a split, and its lines that cannot be read."""
 
     instances: tuple[Instance, ...]
     faults: tuple[Fault, ...]
@@ -88,7 +88,7 @@ def read(path: Path, options: Options) -> Table:
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """Read the 20 classes and the 64 attributes, normalised as tags are."""
+    """The 20 classes and the 64 attributes, normalised as tags are."""
     folder = path / "attribute_data"
     classes = _read_lines(folder / "class_names.txt")[:CLASSES]
     return Vocabulary(
@@ -98,11 +98,11 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 
 def read_instances(path: Path, *, split: str) -> tuple[Instance, ...]:
-    """Read the boxes of a split for evaluation, in the order of the file; a bad line is an error here."""
+    """The boxes of a split for evaluation, in the order of the file; InputError for a line that cannot be read."""
     chosen = SPLITS[choose_split(path, split, SPLITS)]
     boxes = _read_boxes(path, chosen, read_vocabulary(path))
     if boxes.faults:
-        raise InputError(f"{chosen.boxes}, {boxes.faults[0].where}: {boxes.faults[0].reason}: mend that line")
+        raise InputError(f"{chosen.boxes}, {boxes.faults[0].where}: {boxes.faults[0].reason}: correct that line")
     photos = set(list_photos(path, split=split))
     return tuple(instance for instance in boxes.instances if instance.path.name in photos)
 
@@ -113,7 +113,7 @@ def list_photos(path: Path, *, split: str) -> list[str]:
 
 
 def mask_path(path: Path, photo: Path) -> Path:
-    """Tell where the mask of a photo is; only the photos of the segmentation splits have one."""
+    """The path of the mask of a photo; only photos of the segmentation splits have one."""
     return path / MASKS / f"{photo.stem}.png"
 
 

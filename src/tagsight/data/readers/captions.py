@@ -1,10 +1,9 @@
-"""Colour attributes from captions (Pascal sentences: about five a photo).
+"""Colour attributes from captions (Pascal sentences: about five per photo).
 
-The rule: a photo has a colour if at least one of its captions has that colour's word, "gray" counting as
-"grey". "Black and white" is taken out first: nearly always it speaks of the photograph. One caption is enough
-because annotators seldom repeat each other; it is a tag of the photo, so what it colours may well be the
-background. The ten colours are the basic colour terms that the captions use most; the eleventh, purple, is on
-14 of 1,000 photos.
+A photo has a colour if at least one of its captions has the word of that colour; "gray" counts as "grey". "Black and
+white" is removed first, since it nearly always describes the photograph. One caption is enough because annotators
+seldom repeat each other. A colour is a tag of the photo, so it may be the colour of the background. The ten colours are
+the basic colour terms that the captions use most; the eleventh, purple, is in the captions of 14 of 1,000 photos.
 """
 
 import re
@@ -22,7 +21,7 @@ _MONOCHROME = re.compile(r"\bblack[\s-]+(?:and|&)[\s-]+white\b")
 
 
 def read_colours(path: Path) -> dict[str, tuple[str, ...]]:
-    """Give the colours of every photo that has captions; a photo without captions is not in the answer."""
+    """The colours of every photo that has captions."""
     content: Any = read_json(path)
     if not is_object(content):
         raise InputError(f"{str(path)!r} must hold an object from photo to captions")
@@ -36,7 +35,7 @@ def read_colours(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def find_colours(captions: list[str]) -> tuple[str, ...]:
-    """Find the colours that captions name, in the order of `COLOURS`."""
+    """The colours that captions name, in the order of `COLOURS`."""
     words = {word for caption in captions for word in re.findall(r"[a-z]+", _MONOCHROME.sub(" ", caption.lower()))}
     named = {_WORDS[word] for word in words & _WORDS.keys()}
     return tuple(colour for colour in COLOURS if colour in named)

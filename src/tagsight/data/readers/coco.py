@@ -1,12 +1,11 @@
-"""COCO instances: the tags of a photo are the categories of its annotations, and their attributes.
+"""COCO instances: the tags of a photo are the categories of its annotations and their attributes.
 
-The JSON file is given itself, or lies in the folder as ``annotations/instances_SPLIT.json``,
-``instances_SPLIT.json``, ``annotations.json`` or ``_annotations.coco.json``. An annotation's ``attributes``
-may be
+The path is that of the JSON file, or of a folder with ``annotations/instances_SPLIT.json``, ``instances_SPLIT.json``,
+``annotations.json`` or ``_annotations.coco.json``. The ``attributes`` of an annotation may be
 
-- a list of names, or of ids of the file's own list ``attributes``; ``attribute_ids`` likewise (Fashionpedia);
-- an object (CVAT): a name with ``true`` is that attribute, a name with a word is the word ({"colour": "red"}
-  is "red"), ``false``, numbers and empty words are no attribute.
+- a list of names, or of ids in the list ``attributes`` of the file; ``attribute_ids`` likewise (Fashionpedia);
+- an object (CVAT): a name whose value is ``true`` is an attribute, and so is a value that is a word ({"colour": "red"}
+  gives "red"); ``false``, numbers and empty words give no attribute.
 """
 
 import os
@@ -66,7 +65,7 @@ def _read_names(source: Path, entries: Any) -> dict[Any, str]:
         if not is_object(entry) or not isinstance(entry.get("name"), str) or not _is_id(entry.get("id")):
             raise InputError(f"{str(source)!r}: {entry!r} must be an object with 'id' and 'name'")
         if entry["id"] in names:
-            raise InputError(f"{str(source)!r}: two entries have the id {entry['id']!r}: give each its own")
+            raise InputError(f"{str(source)!r}: two entries have the id {entry['id']!r}: give each its own id")
         names[entry["id"]] = entry["name"]
     return names
 
@@ -156,7 +155,7 @@ def _choose_file(path: Path, split: str | None) -> Path:
 
 
 def _find_photos(source: Path, rows: tuple[Row, ...]) -> Path:
-    """Find the folder in which the photos are: the first where one of the first few names exists."""
+    """The folder of the photos: the first candidate that has one of the first few photos."""
     root = source.parent.parent if source.parent.name == "annotations" else source.parent
     split = _name_split(source)
     folders = [root / split, root / "images" / split, root / "images", root, source.parent]

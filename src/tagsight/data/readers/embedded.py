@@ -1,4 +1,4 @@
-"""Keywords inside a photo file: its XMP packet and its IPTC record."""
+"""The keywords in a photo file: those of its XMP packet and of its IPTC record."""
 
 import warnings
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _TIFF_XMP = 700
 
 
 def read_embedded(photo: Path) -> list[str]:
-    """Read the keywords of one photo; only its header is read, no pixel is decoded."""
+    """The keywords of one photo; only its header is read."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -26,17 +26,17 @@ def read_embedded(photo: Path) -> list[str]:
                 packet = _find_packet(image)
                 iptc = IptcImagePlugin.getiptcinfo(image) or {}
     except Image.UnidentifiedImageError as error:
-        raise InputError(find_remedy(photo) or f"not a file of a known kind ({', '.join(FORMATS)})") from error
+        raise InputError(find_remedy(photo) or f"not a file of a known format ({', '.join(FORMATS)})") from error
     except (*DECODER_ERRORS, Image.DecompressionBombError) as error:
         raise InputError(f"its keywords cannot be read: {error}") from error
     return (find_keywords(packet) if packet else []) + decode_iptc(iptc)
 
 
 def decode_iptc(record: Mapping[tuple[int, int], bytes | list[bytes]]) -> list[str]:
-    """Decode keywords (2:25) by the record's charset (1:90).
+    """The keywords (dataset 2:25) of an IPTC record, decoded by its character set (1:90).
 
-    Most programs write UTF-8 and many do not say so: undeclared bytes are UTF-8 where they can be, else
-    Latin-1, the older habit.
+    Most programs write UTF-8, and many do not declare it: undeclared bytes are read as UTF-8 if they are valid UTF-8,
+    and as Latin-1 otherwise.
     """
     values = record.get(_KEYWORDS, [])
     keywords = [values] if isinstance(values, bytes) else values

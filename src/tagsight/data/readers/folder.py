@@ -1,8 +1,8 @@
-"""A folder of photos with ``tags.csv`` or ``tags.jsonl``: tagsight's own format.
+"""A folder of photos with ``tags.csv`` or ``tags.jsonl``, the format of tagsight.
 
-``tags.csv`` has the header ``image,objects,attributes``, in any order, lists separated by ``;``;
-``tags.jsonl`` has one object a line with the same keys, lists as JSON lists. One of the two kinds of tag may
-be absent. Image names are relative to the folder of the file.
+``tags.csv`` has the columns ``image``, ``objects`` and ``attributes`` in any order; the items of a list are separated
+by ``;``. ``tags.jsonl`` has one object per line with the same keys and JSON lists. One of ``objects`` and
+``attributes`` may be absent. Image names are relative to the folder of the file.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ COLUMNS = ("image", "objects", "attributes")
 
 
 def read(path: Path, options: Options) -> Table:
-    """Read the table beside the photos."""
+    """Read the tags file of a folder."""
     del options
     source = find_table(path, "tags")
     table = read_records(source)

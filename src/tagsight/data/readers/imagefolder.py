@@ -1,10 +1,9 @@
 """A Hugging Face imagefolder: ``metadata.csv`` or ``metadata.jsonl`` with the column ``file_name``.
 
-Tags stand in ``objects`` and ``attributes``, or all together in ``tags``, which takes a word list to tell
-nouns from adjectives. In CSV, lists are separated by ``;``. ``objects`` may also be the dict of Hugging
-Face's detection datasets, of which ``categories`` (or ``category``) is read where it holds names. A dataset
-with one metadata file a split (``train/metadata.csv``) is opened with ``split``. Other columns belong to
-other uses and are not read.
+Tags are in the columns ``objects`` and ``attributes``, or all in ``tags``, which needs a word list to tell nouns from
+adjectives. In CSV, the items of a list are separated by ``;``. ``objects`` may also be the dict of Hugging Face's
+detection datasets: its ``categories`` (or ``category``) are read if they are names. A dataset with one metadata file
+per split (``train/metadata.csv``) is opened with ``split``. Other columns are ignored.
 """
 
 from pathlib import Path
@@ -90,7 +89,7 @@ def _fits(path: Path) -> bool:
 
 
 READER = Reader(
-    "metadata.csv or metadata.jsonl, here or in one folder a split",
+    "metadata.csv or metadata.jsonl, here or in one folder per split",
     _fits,
     read,
     takes=frozenset({"split", "words"}),

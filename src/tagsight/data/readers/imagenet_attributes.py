@@ -7,10 +7,10 @@ The release is ``attrann.mat`` with one struct ``attrann``:
 - ``labels``      (images, attributes): 1 yes, -1 no, 0 the annotators disagree
 - ``bboxes``      x1 x2 y1 y2 of the object that was labelled, from 0 to 1
 
-Photos are not part of it: they are looked for by name anywhere under the folder, or under ``images``. A tag
-is a label 1. The object of a photo is its synset, by the first of its words where ``words.txt`` (WordNet id,
-tab, words separated by commas, as ImageNet gives it) lies beside the .mat file, and by its id otherwise. Two
-synsets with the same first word keep their ids in brackets, since they are two objects.
+The release has no photos: they are searched by name under the folder, or under ``images``. A label of 1 is a tag. The
+object of a photo is its synset: the first of the synset's words if ``words.txt`` (WordNet id, tab, words separated by
+commas, as ImageNet distributes it) is beside the .mat file, and its id otherwise. Synsets with the same first word are
+different objects and have their ids in brackets.
 """
 
 import zlib
@@ -36,7 +36,7 @@ _FIELDS = ("images", "attributes", "labels", "bboxes")
 
 
 class AttributeLabels(NamedTuple):
-    """The release as arrays, for evaluation; boxes in x0 y0 x1 y1 order, from 0 to 1."""
+    """The release as arrays, for evaluation; boxes are x0 y0 x1 y1, from 0 to 1."""
 
     images: tuple[str, ...]
     attributes: tuple[str, ...]
@@ -67,14 +67,14 @@ def read(path: Path, options: Options) -> Table:
 
 
 def read_labels(source: Path) -> AttributeLabels:
-    """Read ``attrann.mat``; scipy parses the format itself, nothing in the file can run."""
+    """Read ``attrann.mat``; scipy parses it, and nothing in the file is executed."""
     struct = _load_struct(source)
     images, attributes = (_read_strings(source, struct, field) for field in ("images", "attributes"))
     labels = np.atleast_2d(np.asarray(struct["labels"]))
     if labels.shape != (len(images), len(attributes)) or not np.isin(labels, (-1, 0, 1)).all():
         raise InputError(
             f"{str(source)!r}: 'labels' has the shape {labels.shape} where {len(images)} images and "
-            f"{len(attributes)} attributes want {(len(images), len(attributes))}, all in -1, 0, 1"
+            f"{len(attributes)} attributes need {(len(images), len(attributes))}, all in -1, 0, 1"
         )
     boxes = _read_boxes(source, struct["bboxes"])
     if boxes.shape != (len(images), 4):
@@ -108,7 +108,7 @@ def _read_strings(source: Path, struct: dict[str, Any], field: str) -> tuple[str
 def _read_boxes(source: Path, bboxes: Any) -> NDArray[np.float64]:
     structs = np.atleast_1d(np.asarray(bboxes)).ravel()
     try:
-        # A box of several numbers a side lists all objects; the labels are of the first.
+        # Sides with several numbers list all objects; the labels are those of the first.
         sides = [
             [float(np.ravel(np.asarray(box)[side].item())[0]) for side in ("x1", "y1", "x2", "y2")] for box in structs
         ]

@@ -1,9 +1,9 @@
-"""Photos that carry their keywords themselves: XMP and IPTC inside the file, and ``.xmp`` files beside it.
+"""Photos that contain their keywords: XMP and IPTC in the file, and ``.xmp`` files beside it.
 
-Keywords do not say whether they are nouns: a word list does (``word,kind``). Words it lacks are left out and
-reported once. Every level of a hierarchical keyword ("animals|horse") counts as a keyword. A sidecar is named
-``photo.xmp`` or ``photo.jpg.xmp``. Every photo under the folder is taken, keywords or not. Links to files are
-read like the files: only words of the word list are taken from them.
+Keywords are not marked as nouns or adjectives: a word list (``word,kind``) tells them apart. Words that it lacks are
+left out and reported once. Every level of a hierarchical keyword ("animals|horse") is a keyword. A sidecar is named
+``photo.xmp`` or ``photo.jpg.xmp``. Every photo under the folder is listed, with keywords or without. Links to files are
+read like files.
 """
 
 from pathlib import Path
@@ -63,7 +63,7 @@ def _read_sidecar(sidecar: Path) -> bytes:
 
 
 def _declare(wordlist: WordList, rows: list[Row]) -> Vocabulary:
-    """Keep the word list's order for the words that occur; the list may be far larger than the collection."""
+    """The words of the list that occur, in the order of the list, which may be far larger than the collection."""
     used = {word for row in rows for word in row.objects + row.attributes}
     return Vocabulary(
         tuple(word for word, kind in wordlist.kinds.items() if kind == "object" and word in used),
@@ -72,7 +72,7 @@ def _declare(wordlist: WordList, rows: list[Row]) -> Vocabulary:
 
 
 def _fits(path: Path) -> bool:
-    """Every folder of photos would, so this format is only used when it is asked for by name."""
+    """False: the format would fit every folder of photos, so it is used only if it is asked for by name."""
     del path
     return False
 

@@ -30,7 +30,7 @@ def read(path: Path, options: Options) -> Table:
     source = path / "index.json"
     entries: Any = read_json(source)
     if not is_list(entries):
-        raise InputError(f"{str(source)!r} must hold a list with one object a photo")
+        raise InputError(f"{str(source)!r} must be a list with one object per photo")
     rows: list[Row] = []
     problems: list[Problem] = []
     for number, entry in enumerate(entries, start=1):
@@ -43,16 +43,16 @@ def read(path: Path, options: Options) -> Table:
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """Read the 33 classes in the order of the masks."""
+    """The 33 classes in the order of the mask values."""
     source = path / "classes33.json"
     names: Any = read_json(source)
     if not is_words(names) or names[:1] != ["void"]:
-        raise InputError(f"{str(source)!r} must hold a list of names that starts with 'void'")
+        raise InputError(f"{str(source)!r} must be a list of names that starts with 'void'")
     return Vocabulary(tuple(map(normalise_tag, names[1:])), ())
 
 
 def mask_path(path: Path, photo: Path) -> Path:
-    """Tell where the mask of a photo is."""
+    """The path of the mask of a photo."""
     return path / "masks33" / f"{photo.stem}.png"
 
 

@@ -1,4 +1,4 @@
-"""What every reader is: how its layout is recognised, and how it becomes a table of rows."""
+"""The interface of a reader: how its format is detected, and how its files become a table of rows."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ from tagsight.data.collection import Table
 
 
 class Options(NamedTuple):
-    """What a caller may ask of a reader; each reader says in ``takes`` which of these it understands."""
+    """The options of readers; the field `takes` of a reader names those that it accepts."""
 
     split: str | None = None
     words: Path | None = None
@@ -17,7 +17,7 @@ class Options(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """One format. ``signs`` tells a user, in words, what in a folder makes it this format."""
+    """One format; `signs` describes to the user the files by which it is detected."""
 
     signs: str
     fits: Callable[[Path], bool]

@@ -1,4 +1,4 @@
-"""Rows of a table file that has one photo a record: what folder and imagefolder share."""
+"""Rows of a table file with one record per photo, for the readers `folder` and `imagefolder`."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from tagsight.errors import InputError
 READ_BY_SUFFIX: dict[str, Callable[[Path], Records]] = {".csv": read_csv, ".jsonl": read_jsonl}
 
 _OTHER_SEPARATOR = re.compile(r"[,|\t\n\r\uff0c\uff1b\u3001]")
-"""What people write between tags instead of a semicolon; the last three are East Asian punctuation."""
+"""Wrong separators of tags, instead of a semicolon; the last three are East Asian punctuation."""
 
 
 class Rows(NamedTuple):
@@ -24,7 +24,7 @@ class Rows(NamedTuple):
 
 
 def find_table(path: Path, stem: str) -> Path:
-    """Find ``stem``.csv or ``stem``.jsonl: the path itself, or the one of the two in the folder."""
+    """The path of ``stem``.csv or ``stem``.jsonl: the path itself, or the one of the two in the folder."""
     if path.is_file():
         return path
     candidates = [path / f"{stem}{suffix}" for suffix in READ_BY_SUFFIX]
@@ -37,20 +37,20 @@ def find_table(path: Path, stem: str) -> Path:
 
 
 def is_table(path: Path, stem: str) -> bool:
-    """Tell whether the path is, or holds, ``stem``.csv or ``stem``.jsonl."""
+    """Whether the path is ``stem``.csv or ``stem``.jsonl, or a folder with one of them."""
     names = {f"{stem}{suffix}" for suffix in READ_BY_SUFFIX}
     return path.name in names if path.is_file() else any((path / name).is_file() for name in names)
 
 
 def read_records(path: Path) -> Records:
-    """Read a table file by its suffix."""
+    """Read a table file as CSV or JSON lines, by its suffix."""
     if path.suffix.lower() not in READ_BY_SUFFIX:
         raise InputError(f"{str(path)!r} is neither .csv nor .jsonl: convert it to one of the two")
     return READ_BY_SUFFIX[path.suffix.lower()](path)
 
 
 def make_rows(source: Path, table: Records, make_row: Callable[[Record], Row]) -> Rows:
-    """Make a row of every record; a record that ``make_row`` refuses becomes a problem."""
+    """A row of every record; a record that `make_row` refuses becomes a problem."""
     rows: list[Row] = []
     faults: list[Fault] = list(table.faults)
     for record in table.records:
@@ -62,12 +62,12 @@ def make_rows(source: Path, table: Records, make_row: Callable[[Record], Row]) -
 
 
 def report_faults(source: Path, faults: Iterable[Fault]) -> tuple[Problem, ...]:
-    """Turn the bad lines of a file into problems."""
+    """The problems of the lines that could not be read."""
     return tuple(Problem(source, f"{fault.where}: {fault.reason}") for fault in faults)
 
 
 def read_image(record: Record, key: str) -> str:
-    """Read the photo's name from a record."""
+    """The name of the photo in a record."""
     image = record.values.get(key)
     if not isinstance(image, str) or not image.strip():
         raise InputError(f"{key!r} is {image!r}, not the name of a photo")
@@ -75,7 +75,7 @@ def read_image(record: Record, key: str) -> str:
 
 
 def read_tags(record: Record, key: str) -> tuple[str, ...]:
-    """Read a list of tags: a JSON list of strings, taken as it is, or one string separated by semicolons."""
+    """The tags in a record: a JSON list of strings, or one string separated by semicolons."""
     value: Any = record.values.get(key)
     if value is None:
         return ()
@@ -87,7 +87,7 @@ def read_tags(record: Record, key: str) -> tuple[str, ...]:
 
 
 def _split_tags(text: str, key: str) -> tuple[str, ...]:
-    """Refuse text with another separator: "cat, dog" would be one tag."""
+    """The tags in a text; InputError for another separator, since "cat, dog" would be one tag."""
     if _OTHER_SEPARATOR.search(text.strip()):
         raise InputError(
             f"{key!r} is {text!r}: separate tags by ';' (a tag that contains another separator needs a .jsonl file)"

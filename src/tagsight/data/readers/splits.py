@@ -1,4 +1,4 @@
-"""The choice of a split: asked for where there is one, never guessed."""
+"""The choice of a split of a dataset, which is never guessed."""
 
 from collections.abc import Collection as Sized
 from pathlib import Path
@@ -7,8 +7,8 @@ from tagsight.errors import InputError
 
 
 def choose_split(path: Path, split: str | None, known: Sized[str]) -> str:
-    """Check the split's name. None is refused, so that nobody trains on test photos by accident."""
+    """The split, if it exists. None is refused, so that nobody trains on test photos by accident."""
     if split is None or split not in known:
-        asked = "say which split to open" if split is None else f"there is no split {split!r}"
+        asked = "no split was chosen" if split is None else f"there is no split {split!r}"
         raise InputError(f"{str(path)!r}: {asked}; choose one of {', '.join(known)}")
     return split

@@ -1,4 +1,4 @@
-"""Keywords that a word list does not know: said once, not once a photo."""
+"""Keywords that are not in a word list: reported once, not once per photo."""
 
 from collections.abc import Collection as Sized
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""The keywords of an XMP packet, parsed so that a hostile packet can do nothing.
+"""The keywords of an XMP packet, parsed safely: a packet may come from anyone.
 
-Expat is used bare: no document type is accepted, and with it go entities of every kind, the only part of XML
-that reads other files or expands without end.
+Expat is used directly and document types are refused. Without them there are no entities, the only part of XML that
+reads other files or expands without limit.
 """
 
 from xml.parsers import expat
@@ -9,7 +9,7 @@ from xml.parsers import expat
 from tagsight.errors import InputError
 
 LIMIT = 16 << 20
-"""Bytes of a packet; real ones are a thousand times smaller."""
+"""Largest packet, in bytes; usual ones are a thousand times smaller."""
 
 _ITEM = "http://www.w3.org/1999/02/22-rdf-syntax-ns# li"
 _SUBJECT = "http://purl.org/dc/elements/1.1/ subject"
@@ -47,7 +47,7 @@ class _Finder:
 
 
 def find_keywords(packet: bytes) -> list[str]:
-    """Read dc:subject and lr:hierarchicalSubject."""
+    """The keywords of dc:subject and lr:hierarchicalSubject."""
     if len(packet) > LIMIT:
         raise InputError(f"XMP is over the limit of {LIMIT} bytes")
     finder = _Finder()
@@ -66,4 +66,4 @@ def find_keywords(packet: bytes) -> list[str]:
 
 
 def _refuse_doctype(name: str, system: str | None, public: str | None, internal: bool) -> None:
-    raise InputError("XMP with a DOCTYPE is refused: it could read other files or grow without end")
+    raise InputError("XMP with a DOCTYPE is refused: it could read other files or expand without limit")
