@@ -45,7 +45,7 @@ print(built.added, built.n_photos)
 for hit in tagsight.open_index("my.index").find("furry brown horse", top=20):
     assert_type(hit.score, float)
     print(hit.path, [(match.region, match.box) for match in hit.matches])
-print([hit.path for hit in index.like(3, region=2, top=5)], index.labels(3), index.count("horse"), index.names)
+print([hit.path for hit in index.find_similar(3, region=2, top=5)], index.labels(3), index.count("horse"), index.names)
 print([(factor.name, factor.share, factor.goes_with) for factor in model.list_factors()])
 options = tagsight.TrainOptions.from_preset("ws-sibp", seed=2)
 print(options.n_free, model.objects, model.problems)
