@@ -34,7 +34,7 @@ from tagsight.model.local_step import add_squares
 from tagsight.model.planted import draw_appearance, draw_planted
 from tagsight.model.settings import Factors, Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, first_globals, start_local
-from tagsight.model.state import Globals, Local, Summary, merge
+from tagsight.model.state import Globals, Local, SummaryStatistics, merge
 from tagsight.types import Array, Ints
 from workload import N_ATTRIBUTES, N_FREE, N_OBJECTS, draw_workload
 
@@ -196,11 +196,11 @@ class ProcessBatch:
             self._pipes.append(ours)
         self._number = 0
 
-    def summarise(self, state: Globals) -> Summary:
+    def summarise(self, state: Globals) -> SummaryStatistics:
         """See `model.fit.Batch`."""
         return self._ask("summarise", Journal(self._number, []), state)
 
-    def step(self, state: Globals) -> Summary:
+    def step(self, state: Globals) -> SummaryStatistics:
         """See `model.fit.Batch`."""
         self._number += 1
         return self._ask("perform", Journal(self._number - 1, [Operation("step", state)]))
@@ -211,7 +211,7 @@ class ProcessBatch:
             pipe.close()
             process.join()
 
-    def _ask(self, *question: Any) -> Summary:
+    def _ask(self, *question: Any) -> SummaryStatistics:
         for pipe in self._pipes:
             pipe.send(question)
         return reduce(merge, [pipe.recv() for pipe in self._pipes])

@@ -32,7 +32,7 @@ from tagsight.engine.threads import thread_map
 from tagsight.model.fields import correlate_tags
 from tagsight.model.global_step import global_step
 from tagsight.model.start import blank_globals, first_globals
-from tagsight.model.state import Globals, Summary
+from tagsight.model.state import Globals, SummaryStatistics
 from workload import N_FREE, draw_workload
 
 K = FACTORS.total
@@ -122,9 +122,9 @@ def measure_sweep(photos: Photos, posterior: Posterior, affinity: Any, repeats: 
     """Median times of a step and of its parts; the bytes and operations that a step needs at least."""
     D = photos.features.shape[1]
     blank = blank_globals(SETTINGS, D)
-    first = steps.local_step(photos, posterior, blank, SETTINGS, 0)
+    first = steps.cuda_local_step(photos, posterior, blank, SETTINGS, 0)
     state = first_globals(first, blank, SETTINGS, affinity)
-    one_by_one = time_steps(lambda: steps.local_step(photos, posterior, state, SETTINGS, 1), 1, repeats)
+    one_by_one = time_steps(lambda: steps.cuda_local_step(photos, posterior, state, SETTINGS, 1), 1, repeats)
     record = RecordedStep(photos, posterior, SETTINGS)
     seconds = time_steps(lambda: record(state), 3, repeats)
     step = median(seconds)
@@ -160,7 +160,7 @@ def time_steps(step: Callable[[], object], n_warm: int, repeats: int) -> list[fl
     return seconds
 
 
-def time_global_step(summary: Summary, state: Globals) -> float:
+def time_global_step(summary: SummaryStatistics, state: Globals) -> float:
     """Seconds on the CPU with one thread, as in a fit."""
     with thread_map(1):
         start = time.perf_counter()

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from gpu_setting import FACTORS, GPU, PLAN, PRECISIONS, SETTINGS, make_shard, start_of
-from tagsight.engine.cuda.local_step import local_step as gpu_step
+from tagsight.engine.cuda.local_step import cuda_local_step as gpu_step
 from tagsight.engine.cuda.resident import download_posterior, upload_photos, upload_posterior
 from tagsight.engine.threads import thread_map
 from tagsight.model.bound import evaluate_bound
@@ -26,7 +26,7 @@ from tagsight.model.local_step import local_step as cpu_step
 from tagsight.model.photo_step import SweepOptions
 from tagsight.model.planted import Planted, draw_appearance, draw_planted
 from tagsight.model.start import blank_globals, first_globals
-from tagsight.model.state import Globals, Local, Summary
+from tagsight.model.state import Globals, Local, SummaryStatistics
 from tagsight.types import Array
 from workload import N_FREE, N_OBJECTS
 
@@ -35,7 +35,7 @@ PHOTOS, REGIONS, D = 300, 80, 256
 ON = 0.01  # nu above which an object counts as on
 SATURATED = 1 - 1e-6
 
-Step = Callable[[Globals, int], tuple[Local, Summary, Array]]  # passes; log-odds laid out like nu
+Step = Callable[[Globals, int], tuple[Local, SummaryStatistics, Array]]  # passes; log-odds laid out like nu
 
 
 class RegionScores(NamedTuple):
@@ -121,7 +121,7 @@ def one_sweep(theirs: dict[int, RegionScores], shard: Shard, dtype: torch.dtype)
 def step_on_cpu(shard: Shard, local: Local, run: Map) -> Step:
     now = local
 
-    def step(state: Globals, passes: int) -> tuple[Local, Summary, Array]:
+    def step(state: Globals, passes: int) -> tuple[Local, SummaryStatistics, Array]:
         nonlocal now
         log_odds = np.empty_like(now.assign)
         now, total = cpu_step(shard, now, state, SETTINGS, SweepOptions(passes=passes), run, log_odds)
@@ -135,7 +135,7 @@ def step_on_gpu(shard: Shard, local: Local, dtype: torch.dtype) -> Step:
     posterior = upload_posterior(local, shard.layout, PLAN, GPU)
     log_odds = torch.zeros_like(posterior.assign)
 
-    def step(state: Globals, passes: int) -> tuple[Local, Summary, Array]:
+    def step(state: Globals, passes: int) -> tuple[Local, SummaryStatistics, Array]:
         total = gpu_step(photos, posterior, state, SETTINGS, passes, log_odds)
         return download_posterior(posterior, local, shard.layout, PLAN), total, log_odds.cpu().numpy()
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logit
 
 from tagsight.classifiers import attributes as attribute_classifiers
-from tagsight.classifiers.regions import Regions
+from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.classifiers.score import ClassifierWeights, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.features.photo_features import PhotoFeatures
@@ -69,8 +69,8 @@ class StackedIBPMethod:
         shares, predictor = compute_box_shares(photo, boxes), self._predictor
         if classifiers := predictor.parts.classifiers:
             X = embed(photo.features, predictor.embedding)
-            scores = score_regions(Regions([photo], predictor.embedding.views, X), classifiers)
-            return attribute_classifiers.describe_parts(classifiers.attributes, X, scores.shares, shares)
+            scores = score_regions(EmbeddedRegions([photo], predictor.embedding.views, X), classifiers)
+            return attribute_classifiers.describe_parts(classifiers.attributes, X, scores.object_probability, shares)
         if attributes := predictor.parts.object_attributes:
             stacked, inference = infer_regions(predictor, [photo])
             appearance = inference.appearance[: predictor.parts.learned.settings.factors.objects]

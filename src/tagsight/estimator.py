@@ -19,7 +19,7 @@ from tagsight.errors import InputError
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, Loop, Sweep, ignore_progress
 from tagsight.model.free_factors import measure_free_usage
-from tagsight.model.layout import Shard, scatter_assign, split_photos
+from tagsight.model.layout import Shard, lay_out_parts, scatter_assign
 from tagsight.model.local_step import add_squares
 from tagsight.model.photo_sticks import expect_weights
 from tagsight.model.settings import (
@@ -193,7 +193,7 @@ class StackedIBP(BaseEstimator):
         X = check_features(validate_data(self, X, dtype=FLOATS, ensure_all_finite=False))
         groups_, tags_ = self._photos(X, tags, groups, settings.factors)
         allowed = _allow_free(tags_, settings.factors)
-        layouts = split_photos(
+        layouts = lay_out_parts(
             groups_,
             allowed,
             check_edges(edges, edge_weights, groups_),

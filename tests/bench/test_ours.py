@@ -47,7 +47,7 @@ def test_objects_are_outlined_and_attributes_bound(full: StackedIBPMethod, world
 def test_joint_scores_equal_those_of_the_index(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
     photos = worlds[1].photos[:5]
     for prediction, posterior in zip(method.predict(photos), predict_photos(method._predictor, photos), strict=True):
-        assert_allclose(np.exp(prediction.log_joint), posterior.found, rtol=1e-6, atol=1e-12)
+        assert_allclose(np.exp(prediction.log_joint), posterior.presence_by_region, rtol=1e-6, atol=1e-12)
 
 
 def test_the_papers_model_predicts_by_its_posterior(preset: StackedIBPMethod, worlds: tuple[World, World]) -> None:

@@ -11,7 +11,7 @@ from tagsight.classifiers.attributes import (
     LabelledRegions,
     describe_parts,
     describe_photo,
-    fit_attributes,
+    fit_attribute_classifier,
     predict_attributes,
     score_attribute_likelihood,
 )
@@ -95,7 +95,7 @@ def fit_planted(n_photos: int = 400) -> tuple[AttributeClassifier, np.ndarray]:
         labels += [1, 1, *([2, 2] if car[i] else []), 0]
     tags = Tags(np.stack([np.ones(n_photos), car], axis=1), np.stack([furry, car], axis=1).astype(float))
     regions = LabelledRegions(np.array(photo), np.array(labels), np.full(len(labels), 0.2))
-    return fit_attributes(InMemoryRows(np.concatenate(vectors)), regions, tags, 1.0), directions
+    return fit_attribute_classifier(InMemoryRows(np.concatenate(vectors)), regions, tags, 1.0), directions
 
 
 def test_bags_are_the_same_for_any_blocks_of_rows() -> None:
@@ -154,5 +154,5 @@ def test_background_has_no_attribute() -> None:
 def test_without_located_objects_all_attributes_are_unlikely() -> None:
     regions = LabelledRegions(np.zeros(1, int), np.zeros(1, int), np.ones(1))
     tags = Tags(np.zeros((1, 2)), np.zeros((1, 3)))
-    classifier = fit_attributes(InMemoryRows(np.ones((1, 1), np.float32)), regions, tags, 0.5)
+    classifier = fit_attribute_classifier(InMemoryRows(np.ones((1, 1), np.float32)), regions, tags, 0.5)
     assert (describe_photo(classifier, np.ones((1, 1)), np.zeros((1, 2)), np.ones(1)).regions < 0).all()

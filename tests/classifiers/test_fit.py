@@ -5,19 +5,19 @@ from numpy.testing import assert_allclose
 
 from tagsight.classifiers.attributes import AttributeClassifier
 from tagsight.classifiers.fit import adapt_classifiers
-from tagsight.classifiers.regions import BANDS, Regions
+from tagsight.classifiers.regions import BANDS, EmbeddedRegions
 from tagsight.classifiers.regression import Linear
 from tagsight.classifiers.score import ClassifierWeights, RegionClassifiers, score_regions
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.features.transforms import Views
 
 
-def make_regions(X: np.ndarray) -> Regions:
+def make_regions(X: np.ndarray) -> EmbeddedRegions:
     n = len(X)
     photo = PhotoFeatures(
         X.astype(np.float16), np.arange(n, dtype=np.int32)[None], np.zeros((0, 2), int), np.zeros(0), (n, 1)
     )
-    return Regions([photo], Views(np.array([X.shape[1]]), np.ones(1), np.ones(1)), X.astype(np.float32))
+    return EmbeddedRegions([photo], Views(np.array([X.shape[1]]), np.ones(1), np.ones(1)), X.astype(np.float32))
 
 
 def make_classifiers(weights: list[list[float]], *, bias: float) -> RegionClassifiers:

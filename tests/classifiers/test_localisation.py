@@ -12,7 +12,7 @@ from tagsight.classifiers.localisation import (
     join_localisation,
     score_localisation,
 )
-from tagsight.classifiers.regions import Regions
+from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.classifiers.regression import Linear
 from tagsight.classifiers.score import ClassifierWeights
 from tagsight.features.photo_features import PhotoFeatures
@@ -34,7 +34,7 @@ def label_regions(
     for i, mine in enumerate(tags):
         rows = slice(4 * i, 4 * i + 4)
         photo = PhotoFeatures(class_activation[rows], labels, np.zeros((0, 2), int), np.zeros(0), (4, 1))
-        regions = Regions([photo], views, np.eye(4, dtype=np.float32))
+        regions = EmbeddedRegions([photo], views, np.eye(4, dtype=np.float32))
         batches.append(
             score_localisation(
                 regions, LocalisationClassifiers(IDENTITY, photo_classifier), log_odds[rows], mine[None], ALONE

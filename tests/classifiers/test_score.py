@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from tagsight.classifiers.attributes import AttributeClassifier
-from tagsight.classifiers.regions import BANDS, Regions
+from tagsight.classifiers.regions import BANDS, EmbeddedRegions
 from tagsight.classifiers.regression import Linear
 from tagsight.classifiers.score import ClassifierWeights, RegionClassifiers, RegionScores, score_regions
 from tagsight.classifiers.smoothing import adjust_smoothing
@@ -25,7 +25,7 @@ def score_photo(
     labels = np.array([[0, 1, 2]], np.int32)
     features = np.eye(3, dtype=np.float16)
     photo = PhotoFeatures(features, labels, np.zeros((0, 2), int), np.zeros(0), (3, 1))
-    regions = Regions([photo], Views(np.array([3]), np.ones(1), np.ones(1)), features.astype(np.float32))
+    regions = EmbeddedRegions([photo], Views(np.array([3]), np.ones(1), np.ones(1)), features.astype(np.float32))
     objects = Linear(np.array([[0, 4, 0], [0, 0, 4], [4, 0, 0]], np.float32), np.zeros(3, np.float32))
     photo_classifier = Linear(np.zeros((3, 2), np.float32), np.array([photo_log_odds, photo_log_odds], np.float32))
     attributes = Linear(fur * np.array([[2], [-1], [0]], np.float32), np.zeros(1, np.float32))

@@ -115,7 +115,7 @@ def test_photos_rank_by_calibrated_probability_and_masks_are_those_of_segment(
             for threshold in (0.0, 0.6):
                 mask = segment_objects(photo, posterior, threshold=threshold)
                 np.testing.assert_array_equal(paint_objects(stored, threshold=threshold), mask)
-            differing += np.any(label_regions(posterior.found) != label_regions(posterior.objects))
+            differing += np.any(label_regions(posterior.presence_by_region) != label_regions(posterior.objects))
     assert differing, "what is found and what a region shows are not the same"
 
 

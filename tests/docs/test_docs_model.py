@@ -78,7 +78,7 @@ def records() -> dict[str, Any]:
     return {
         "StackedIBP": model,
         "Inference": model.infer(X, groups=groups),
-        "Summary": result.summary,
+        "SummaryStatistics": result.summary,
         "Globals": result.state,
         "Appearance": result.state.appearance,
         "Scales": result.state.scales,

@@ -5,7 +5,7 @@ from functools import reduce
 
 from tagsight.model.fit import FitBatch
 from tagsight.model.sampling import Sample, merge_samples
-from tagsight.model.state import Globals, Summary, merge
+from tagsight.model.state import Globals, SummaryStatistics, merge
 
 
 class MergedBatch:
@@ -14,11 +14,11 @@ class MergedBatch:
     def __init__(self, parts: Sequence[FitBatch]):
         self._parts = parts
 
-    def summarise(self, state: Globals) -> Summary:
+    def summarise(self, state: Globals) -> SummaryStatistics:
         """Return the summary of the current local posterior."""
         return reduce(merge, [part.summarise(state) for part in self._parts])
 
-    def step(self, state: Globals) -> Summary:
+    def step(self, state: Globals) -> SummaryStatistics:
         """Update the local posterior and return its summary."""
         return reduce(merge, [part.step(state) for part in self._parts])
 

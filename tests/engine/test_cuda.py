@@ -13,7 +13,7 @@ from tagsight.model.layout import Edges
 from tagsight.model.local_step import local_step as cpu_step
 from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import NOISES, Factors, Settings, plan_sticks
-from tagsight.model.state import Summary
+from tagsight.model.state import SummaryStatistics
 from tests.engine.training import FACTORS as TRAINING_FACTORS
 from tests.engine.training import draw_photos, train
 from tests.model.cases import EXCLUSIVE_CHOICES, STICK_CHOICES, Case, Data, draw_case, draw_data
@@ -27,7 +27,7 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from tagsight.engine.cuda import resident, stick_kernels  # noqa: E402
 from tagsight.engine.cuda.batch import CudaBatch  # noqa: E402
-from tagsight.engine.cuda.local_step import local_step as gpu_step  # noqa: E402
+from tagsight.engine.cuda.local_step import cuda_local_step as gpu_step  # noqa: E402
 from tagsight.engine.cuda.sum_kernel import sum_rows  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
@@ -49,8 +49,8 @@ def draw(seed: int, sizes: tuple[int, ...] = SMALL, factors: Factors = FACTORS, 
     return draw_case(seed, data, factors, **choices)
 
 
-def assert_same(ours: Summary, theirs: Summary, tol: float = 2e-6) -> None:
-    for name, a, b in zip(Summary._fields, ours, theirs, strict=True):
+def assert_same(ours: SummaryStatistics, theirs: SummaryStatistics, tol: float = 2e-6) -> None:
+    for name, a, b in zip(SummaryStatistics._fields, ours, theirs, strict=True):
         assert a == pytest.approx(b, rel=tol, abs=tol), name
 
 

@@ -7,7 +7,7 @@ from tagsight.engine.threads import ThreadBatch
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.fit import Loop, run_sweeps
 from tagsight.model.settings import Settings
-from tagsight.model.state import Globals, Local, Summary
+from tagsight.model.state import Globals, Local, SummaryStatistics
 from tagsight.types import Floats
 from tests.engine.training import FACTORS, Trained, draw_photos, make_shards, train
 from tests.oracles import is_rising
@@ -34,7 +34,7 @@ def test_affinity_is_not_learned_from_photos_before_their_first_sweep():
     used: list[Floats] = []
 
     class Spy(ThreadBatch):
-        def step(self, state: Globals) -> Summary:
+        def step(self, state: Globals) -> SummaryStatistics:
             used.append(state.affinity)
             return super().step(state)
 

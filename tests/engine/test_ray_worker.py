@@ -18,7 +18,7 @@ from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import InputError, TagsightError
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, start_local
-from tagsight.model.state import Globals, Summary
+from tagsight.model.state import Globals, SummaryStatistics
 from tests.engine.training import FACTORS, draw_photos, make_shards
 
 SETTINGS = Settings(FACTORS)
@@ -50,9 +50,9 @@ def journal(number: int) -> Journal:
     return Journal(base, OPERATIONS[base:number])
 
 
-def perform_all() -> tuple[list[Summary | None], ThreadBatch]:
+def perform_all() -> tuple[list[SummaryStatistics | None], ThreadBatch]:
     batch = ThreadBatch(SHARD, LOCAL, SETTINGS, map)
-    answers: list[Summary | None] = []
+    answers: list[SummaryStatistics | None] = []
     for operation in OPERATIONS:
         if operation.state:
             answers.append(batch.step(operation.state))

@@ -16,7 +16,7 @@ from tagsight.engine.shard_file import StoredShards, save_shard
 from tagsight.errors import StoppedError
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import FIRST, LAST, Fit, FitProgress, Loop
-from tagsight.model.layout import Shard, split_photos
+from tagsight.model.layout import Shard, lay_out_parts
 from tagsight.model.local_step import BLOCK, add_squares
 from tagsight.model.settings import NOISES, Settings, plan_sticks
 from tagsight.runtime.interrupts import Stop
@@ -35,7 +35,7 @@ def make_spec(loop: Loop, start: str = "random", noise: str = "isotropic") -> Fi
 
 
 def cut(n_parts: int, noise: str = "isotropic") -> list[Shard]:
-    layouts = split_photos(PHOTOS.groups, PHOTOS.allowed, PHOTOS.edges, plan_sticks(SETTINGS), n_parts)
+    layouts = lay_out_parts(PHOTOS.groups, PHOTOS.allowed, PHOTOS.edges, plan_sticks(SETTINGS), n_parts)
     return [Shard(PHOTOS.X, layout, add_squares(PHOTOS.X, layout, noise=noise)) for layout in layouts]
 
 
@@ -49,7 +49,7 @@ def store_blocks(folder: Path, noise: str) -> tuple[StoredShards, float | Floats
         pairs = PHOTOS.edges.pairs[mine] - rows[0]
         allowed = PHOTOS.allowed[first : first + BLOCK]
         edges = PHOTOS.edges._replace(pairs=pairs, weight=PHOTOS.edges.weight[mine])
-        (layout,) = split_photos(PHOTOS.groups[rows] - first, allowed, edges, plan_sticks(SETTINGS), 1)
+        (layout,) = lay_out_parts(PHOTOS.groups[rows] - first, allowed, edges, plan_sticks(SETTINGS), 1)
         X = PHOTOS.X[rows]
         square = add_squares(X, layout, square, noise=noise)
         folders.append(folder / str(first))

@@ -8,7 +8,7 @@ import numpy as np
 from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, FitBatch, Loop, Sweep, fit, ignore_progress
-from tagsight.model.layout import Edges, Shard, scatter_assign, split_photos
+from tagsight.model.layout import Edges, Shard, lay_out_parts, scatter_assign
 from tagsight.model.local_step import add_squares
 from tagsight.model.planted import draw_appearance, draw_planted
 from tagsight.model.settings import Factors, Settings, plan_sticks
@@ -46,7 +46,7 @@ def draw_photos(n_photos: int, *, D: int = 10, noise: float = 0.6, seed: int = 0
 
 
 def make_shards(photos: Photos, settings: Settings, n_shards: int) -> list[Shard]:
-    layouts = split_photos(photos.groups, photos.allowed, photos.edges, plan_sticks(settings), n_shards)
+    layouts = lay_out_parts(photos.groups, photos.allowed, photos.edges, plan_sticks(settings), n_shards)
     return [Shard(photos.X, layout, add_squares(photos.X, layout, noise=settings.noise)) for layout in layouts]
 
 

@@ -7,11 +7,11 @@ from tests.features.samples import make_sample
 
 from tagsight.features.transforms import (
     Block,
-    compute_directions,
-    compute_strengths,
     learn_projection,
     learn_views,
+    normalise_features,
     project,
+    scale_features,
 )
 
 BLOCKS = (Block(3, 0.7, 0.5), Block(2, 2.0, 1.0))
@@ -19,25 +19,25 @@ BLOCKS = (Block(3, 0.7, 0.5), Block(2, 2.0, 1.0))
 
 def test_every_block_of_directions_has_the_length_of_its_weight() -> None:
     sample = np.random.default_rng(0).normal(3.0, 2.0, (50, 5)).astype(np.float16)
-    found = compute_directions(sample, learn_views(BLOCKS, sample))
+    found = normalise_features(sample, learn_views(BLOCKS, sample))
     assert_allclose(np.linalg.norm(found[:, :3], axis=1), 0.7, rtol=1e-5)
     assert_allclose(np.linalg.norm(found[:, 3:], axis=1), 2.0, rtol=1e-5)
-    assert_allclose(compute_directions(10 * sample, learn_views(BLOCKS, sample)), found, rtol=1e-3)
+    assert_allclose(normalise_features(10 * sample, learn_views(BLOCKS, sample)), found, rtol=1e-3)
 
 
 def test_every_block_of_strengths_has_its_weight_as_standard_deviation() -> None:
     sample = np.random.default_rng(0).normal(3.0, [[1, 1, 1, 40, 40]], (4000, 5))
     views = learn_views(BLOCKS, sample)
-    found = compute_strengths(sample, views)
+    found = scale_features(sample, views)
     assert_allclose([found[:, :3].std(), found[:, 3:].std()], [0.5, 1.0], rtol=1e-3)
-    assert_allclose(compute_strengths(2 * sample, views), 2 * found, rtol=1e-5)
+    assert_allclose(scale_features(2 * sample, views), 2 * found, rtol=1e-5)
 
 
 def test_vectors_without_blocks_are_one_block_and_zeros_stay_zero() -> None:
     sample = np.eye(4, dtype=np.float32)
     views = learn_views((), sample)
     assert views.ends.tolist() == [4]
-    assert_allclose(compute_directions(np.zeros((1, 4)), views), 0.0)
+    assert_allclose(normalise_features(np.zeros((1, 4)), views), 0.0)
 
 
 @pytest.mark.parametrize(("count", "width"), [(200, 12), (12, 200), (30, 30)])

@@ -20,7 +20,16 @@ from tagsight.model.settings import (
     StickPlan,
     plan_sticks,
 )
-from tagsight.model.state import ISOTROPIC, Appearance, Globals, Local, Scales, Sparsity, Summary, empty_summary
+from tagsight.model.state import (
+    ISOTROPIC,
+    Appearance,
+    Globals,
+    Local,
+    Scales,
+    Sparsity,
+    SummaryStatistics,
+    empty_summary,
+)
 from tagsight.types import Array, Floats, Ints
 from tests.oracles import Posterior
 
@@ -174,7 +183,7 @@ def dense(case: Case) -> Floats:
     return out
 
 
-def summarise(case: Case) -> Summary:
+def summarise(case: Case) -> SummaryStatistics:
     return local_step(case.shard, case.local, case.state, case.settings, ONLY_SUMMARISE)[1]
 
 

@@ -8,7 +8,7 @@ from scipy.special import logit, logsumexp
 
 from tagsight.engine.inference import infer_shard, start_at_rates
 from tagsight.model.assignments import _apply_softmax, assign_entropy
-from tagsight.model.layout import Shard, split_photos
+from tagsight.model.layout import Shard, lay_out_parts
 from tagsight.model.local_step import add_squares, local_step
 from tagsight.model.photo_step import SweepOptions
 from tagsight.model.settings import STICK_ORDERS, STICKS, Factors, Settings, plan_sticks
@@ -139,7 +139,7 @@ def test_single_precision_follows_double():
 def test_summaries_of_halves_add_to_the_whole(noise: str):
     case = draw_case(6, exclusive=True, noise=noise, coupling=0.8, affinity=1.2)
     options, nu, photos, parts = SweepOptions(passes=2), dense(case), 0, []
-    for layout in split_photos(case.data.groups, case.data.allowed, case.data.edges, case.plan, 2):
+    for layout in lay_out_parts(case.data.groups, case.data.allowed, case.data.edges, case.plan, 2):
         own = slice(photos, photos + layout.n_photos)
         photos += layout.n_photos
         shard = Shard(case.data.X, layout, add_squares(case.data.X, layout, noise=noise))

@@ -6,13 +6,13 @@ from scipy.integrate import quad
 from scipy.special import digamma
 
 from tagsight.model.global_step import (
+    compute_prior_precision,
     expect_residual,
     fit_appearance_scale,
     fit_noise,
     fit_sparsity,
     fix_sparsity,
     global_step,
-    prior_strength,
     solve_appearance,
 )
 from tagsight.model.settings import NOISES
@@ -51,7 +51,7 @@ def test_appearance_is_the_fixed_point_of_the_papers_updates_of_one_factor_at_a_
 def test_appearances_are_shrunk_as_by_regions_at_zero_that_are_observed():
     """The prior has the effect of r_k more regions with x = 0 in which only factor k is on."""
     case = draw_case(8, shrinkage=3.0, attribute_shrinkage=7.0, exclusive=True)
-    r = prior_strength(case.settings, case.state.scales)
+    r = compute_prior_precision(case.settings, case.state.scales)
     assert list(r) == [3.0, 3.0, 3.0, 7.0, 7.0, 3.0, 3.0]
     p = for_oracle(case)
     C, S = sum(oracles.expect_pairs(p, j) for j in range(len(p.X))), p.nu.T @ p.X

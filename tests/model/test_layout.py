@@ -10,8 +10,8 @@ from tagsight.model.layout import (
     Layout,
     clear_columns,
     lay_out,
+    lay_out_parts,
     scatter_assign,
-    split_photos,
     sum_squares,
 )
 from tagsight.model.settings import Factors, Settings, StickPlan, plan_sticks
@@ -103,7 +103,7 @@ def test_flat_and_dense_are_the_same_and_forbidden_factors_are_not_stored(sizes:
 @given(sizes, seeds, st.integers(1, 4))
 def test_parts_hold_every_photo_once(sizes: list[int], seed: int, n_parts: int):
     data = random_graph(sizes, seed)
-    parts = split_photos(data.groups, data.allowed, data.edges, PLAN, n_parts)
+    parts = lay_out_parts(data.groups, data.allowed, data.edges, PLAN, n_parts)
     whole = lay_out(data.groups, data.allowed, data.edges, PLAN)
     assert len(parts) == n_parts
     assert np.array_equal(np.concatenate([part.rows for part in parts]), whole.rows)

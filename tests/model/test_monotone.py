@@ -8,17 +8,17 @@ import pytest
 
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.global_step import (
+    compute_prior_precision,
     fit_appearance_scale,
     fit_noise,
     fit_sparsity,
     global_step,
-    prior_strength,
     solve_appearance,
 )
-from tagsight.model.layout import Shard, split_photos
+from tagsight.model.layout import Shard, lay_out_parts
 from tagsight.model.local_step import add_squares, local_step
 from tagsight.model.noise import fit_full_noise
-from tagsight.model.photo_step import SweepOptions, locate, sum_rows
+from tagsight.model.photo_step import SweepOptions, index_allowed, sum_rows
 from tagsight.model.photo_sticks import update_photo_sticks
 from tagsight.model.settings import Factors
 from tagsight.model.state import Appearance, Local, Scales, merge, remove
@@ -45,23 +45,23 @@ def update_sticks(case: Case) -> Case:
         size = int(layout.slot_start[i + 1] - layout.slot_start[i])
         factor = layout.factor[layout.factor_start[i] : layout.factor_start[i + 1]]
         nu = local.assign[layout.assign_start[i] : layout.assign_start[i + 1]].reshape(len(factor), size)
-        present = np.empty(len(factor))
-        sum_rows(nu, present)
-        where = locate(factor, len(plan.sequence))
+        expected_count = np.empty(len(factor))
+        sum_rows(nu, expected_count)
+        local_index = index_allowed(factor, len(plan.sequence))
         alpha = case.state.sparsity.mean
-        update_photo_sticks(local.order[i], local.sticks[i], where, present, size, alpha, plan)
+        update_photo_sticks(local.order[i], local.sticks[i], local_index, expected_count, size, alpha, plan)
     return case._replace(local=local)
 
 
 def update_appearance(case: Case) -> Case:
-    strength = prior_strength(case.settings, case.state.scales)
-    appearance = solve_appearance(summarise(case), case.state.scales, strength)
+    prior_precision = compute_prior_precision(case.settings, case.state.scales)
+    appearance = solve_appearance(summarise(case), case.state.scales, prior_precision)
     return case._replace(state=case.state._replace(appearance=appearance))
 
 
 def update_noise(case: Case) -> Case:
-    strength = prior_strength(case.settings, case.state.scales) if case.settings.shrinkage else None
-    noise = fit_noise(summarise(case), case.state.appearance, strength)
+    prior_precision = compute_prior_precision(case.settings, case.state.scales) if case.settings.shrinkage else None
+    noise = fit_noise(summarise(case), case.state.appearance, prior_precision)
     return case._replace(state=case.state._replace(scales=case.state.scales._replace(noise=noise)))
 
 
@@ -72,8 +72,8 @@ def update_appearance_scale(case: Case) -> Case:
 
 def update_full_noise(case: Case) -> Case:
     summary, (appearance, scales, *_, inverse_shape) = summarise(case), case.state
-    strength = prior_strength(case.settings, scales)
-    appearance, noise, inverse_shape = fit_full_noise(summary, appearance, scales.noise, strength, inverse_shape)
+    prior_precision = compute_prior_precision(case.settings, scales)
+    appearance, noise, inverse_shape = fit_full_noise(summary, appearance, scales.noise, prior_precision, inverse_shape)
     scales = Scales(noise, scales.appearance * noise / scales.noise)
     return case._replace(state=case.state._replace(appearance=appearance, scales=scales, inverse_shape=inverse_shape))
 
@@ -196,7 +196,7 @@ def test_neighbours_updated_together_would_lower_the_bound():
 def _bounds_of_sweeps(case: Case, n_batches: int, n_sweeps: int = 15) -> list[float]:
     """The bound after every global step."""
     data, settings, state = case.data, case.settings, case.state
-    layouts = split_photos(data.groups, data.allowed, data.edges, case.plan, n_batches)
+    layouts = lay_out_parts(data.groups, data.allowed, data.edges, case.plan, n_batches)
     shards = [Shard(data.X, layout, add_squares(data.X, layout, noise=settings.noise)) for layout in layouts]
     nu, ends = dense(case), np.cumsum([0] + [layout.n_photos for layout in layouts])
     locals_ = [

@@ -12,17 +12,17 @@ from tagsight.model.local_step import local_step
 from tagsight.model.noise import fit_full_noise
 from tagsight.model.photo_step import SweepOptions
 from tagsight.model.planted import draw_appearance, draw_planted
-from tagsight.model.state import ISOTROPIC, Appearance, Scales, Summary, empty_summary
+from tagsight.model.state import ISOTROPIC, Appearance, Scales, SummaryStatistics, empty_summary
 from tagsight.types import Floats
 from tests.model.cases import draw_case, summarise
 
 
 def fit_noise_and_scale(
-    summary: Summary, appearance: Appearance, scales: Scales, inverse_shape: Floats
+    summary: SummaryStatistics, appearance: Appearance, scales: Scales, inverse_shape: Floats
 ) -> tuple[Appearance, Scales, Floats]:
     """Sigma and then sigma_A^2."""
-    strength = np.full(len(appearance.var), scales.noise / scales.appearance)
-    appearance, noise, inverse_shape = fit_full_noise(summary, appearance, scales.noise, strength, inverse_shape)
+    prior_precision = np.full(len(appearance.var), scales.noise / scales.appearance)
+    appearance, noise, inverse_shape = fit_full_noise(summary, appearance, scales.noise, prior_precision, inverse_shape)
     return appearance, Scales(noise, fit_appearance_scale(appearance, inverse_shape)), inverse_shape
 
 

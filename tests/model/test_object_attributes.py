@@ -121,8 +121,8 @@ def test_planted_effects_are_found_and_objects_keep_their_appearance() -> None:
     found = solve_effects(theta, sums)
     assert np.abs(found.effect - effect).max() < 0.15
     truth, score = y[pairs.photos, pairs.objects], found.weigh(deviation, pairs.objects)
-    both = score + found.prior_odds[pairs.objects]
-    assert np.mean((both > 0) == truth) > np.mean((found.prior_odds[pairs.objects] > 0) == truth) + 0.1
+    both = score + found.prior_log_odds[pairs.objects]
+    assert np.mean((both > 0) == truth) > np.mean((found.prior_log_odds[pairs.objects] > 0) == truth) + 0.1
 
 
 def test_small_objects_count_less() -> None:
@@ -143,7 +143,7 @@ def test_evidence_is_a_ratio_of_two_normal_densities() -> None:
             there = multivariate_normal(effect[a] * (1 - theta[o, a]), Psi).logpdf(deviation[row])
             absent = multivariate_normal(-effect[a] * theta[o, a], Psi).logpdf(deviation[row])
             assert one.weigh(deviation, objects)[row, a] == pytest.approx(there - absent)
-    assert_allclose(one.prior_odds, logit(theta))
+    assert_allclose(one.prior_log_odds, logit(theta))
 
 
 def test_the_mean_of_an_object_is_of_its_regions() -> None:

@@ -88,12 +88,12 @@ def test_stick_bound_is_the_sum_of_its_terms():
 def test_ranked_sticks_put_the_most_used_factor_first():
     plan = plan_sticks(Settings(Factors(0, 0, 5)))
     order, tau = np.arange(5), np.ones((5, 2))
-    present = np.array([1.0, 30.0, 5.0, 60.0, 2.0])
+    expected_count = np.array([1.0, 30.0, 5.0, 60.0, 2.0])
     for _ in range(3):
-        update_photo_sticks(order, tau, np.arange(5), present, 64, np.ones(3), plan)
+        update_photo_sticks(order, tau, np.arange(5), expected_count, 64, np.ones(3), plan)
     assert list(order) == [3, 1, 2, 4, 0]
     weight = expect_weights(order[None], tau[None], np.ones((1, 5), int), plan)[0]
-    assert weight == pytest.approx(present / 64, abs=0.1)
+    assert weight == pytest.approx(expected_count / 64, abs=0.1)
 
 
 def test_an_order_that_is_not_ranked_stays():

@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from tagsight.model.layout import Shard, split_photos, sum_squares
+from tagsight.model.layout import Shard, lay_out_parts, sum_squares
 from tagsight.model.local_step import local_step
 from tagsight.model.photo_step import SweepOptions
-from tagsight.model.state import Local, Summary, accumulate, empty_summary, merge, remove
+from tagsight.model.state import Local, SummaryStatistics, accumulate, empty_summary, merge, remove
 from tests import oracles
 from tests.model.cases import ONLY_SUMMARISE, Case, dense, draw_case, draw_data, flatten, for_oracle, summarise
 
 
-def assert_same(a: Summary, b: Summary) -> None:
-    for name, x, y in zip(Summary._fields, a, b, strict=True):
+def assert_same(a: SummaryStatistics, b: SummaryStatistics) -> None:
+    for name, x, y in zip(SummaryStatistics._fields, a, b, strict=True):
         assert x == pytest.approx(y, rel=1e-10, abs=1e-10), name
 
 
-def halves_of(case: Case, options: SweepOptions) -> list[Summary]:
+def halves_of(case: Case, options: SweepOptions) -> list[SummaryStatistics]:
     nu, photos, parts = dense(case), 0, []
-    for layout in split_photos(case.data.groups, case.data.allowed, case.data.edges, case.plan, 2):
+    for layout in lay_out_parts(case.data.groups, case.data.allowed, case.data.edges, case.plan, 2):
         own = slice(photos, photos + layout.n_photos)
         photos += layout.n_photos
         shard = Shard(case.data.X, layout, sum_squares(case.data.X, layout.rows))

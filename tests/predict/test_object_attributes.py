@@ -11,7 +11,12 @@ from tagsight.classifiers.calibration import Calibration
 from tagsight.data.vocabulary import Tags
 from tagsight.errors import InputError
 from tagsight.model.object_attributes import learn_probability
-from tagsight.predict.object_attributes import UNCALIBRATED_ODDS, complete_counts, describe_objects, describe_parts
+from tagsight.predict.object_attributes import (
+    SUM_CALIBRATION,
+    complete_counts,
+    describe_objects,
+    describe_parts,
+)
 from tagsight.predict.predictor import Calibrations, Predictor, infer_regions, predict_photos
 from tagsight.training import fit as fitting
 from tagsight.training.batches import ALIGN
@@ -134,7 +139,7 @@ def test_counts_of_attributes_follow_their_objects(fitted: Predictor) -> None:
 
 def test_without_held_out_photos_odds_are_uncalibrated() -> None:
     few = draw_world(20, seed=2)
-    assert fit_photos(few.photos, few.tags, OPTIONS).predictor.calibration.attributes == UNCALIBRATED_ODDS
+    assert fit_photos(few.photos, few.tags, OPTIONS).predictor.calibration.attributes == SUM_CALIBRATION
 
 
 def test_photos_without_objects_or_attributes_are_used_in_training(world: World) -> None:

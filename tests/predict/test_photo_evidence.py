@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tagsight.classifiers.calibration import MAX_LOG_ODDS, Calibration, fit_calibration
+from tagsight.classifiers.calibration import MAX_CALIBRATION_LOG_ODDS, Calibration, fit_calibration
 from tagsight.data.vocabulary import Tags
 from tagsight.demo.mask_measures import average_defined
 from tagsight.engine.inference import NewPhotos, infer_photos
@@ -26,7 +26,7 @@ from tests.baselines.planted import World, draw_world
 def test_attribute_support_is_a_mean_of_log_odds_weighted_by_affinity() -> None:
     M = np.array([[0.5, -0.25, 0.0], [0.0, 0.0, 0.2]])
     strongest = np.array([[4.0, 8.0, -6.0], [-np.inf, 8.0, 1e9], [-np.inf, -np.inf, -np.inf]])
-    expected = [[(0.5 * 4 - 0.25 * 8) / 0.75, -6.0], [-8.0, MAX_LOG_ODDS], [0.0, 0.0]]
+    expected = [[(0.5 * 4 - 0.25 * 8) / 0.75, -6.0], [-8.0, MAX_CALIBRATION_LOG_ODDS], [0.0, 0.0]]
     assert_allclose(compute_attribute_support(strongest, M), expected)
 
 
@@ -76,7 +76,7 @@ def test_the_probability_of_an_object_combines_its_best_region_and_the_attribute
         objects, attributes = np.hsplit(infer(fitted, photo)[:, : factors.tagged], [factors.objects])
         for o in range(factors.objects):
             total = sum(
-                M[o, a] * min(max(attributes[:, a].max(), -MAX_LOG_ODDS), MAX_LOG_ODDS)
+                M[o, a] * min(max(attributes[:, a].max(), -MAX_CALIBRATION_LOG_ODDS), MAX_CALIBRATION_LOG_ODDS)
                 for a in range(factors.attributes)
             )
             attribute_support = total / np.abs(M[o]).sum()

@@ -41,9 +41,9 @@ def test_objects_are_sorted_by_probability_each_with_its_own_attributes(model: T
 
 
 def test_the_best_region_has_the_probability_of_the_object_in_the_photo() -> None:
-    assert_allclose(POSTERIOR.found[:, 0], [0.95, 0.95 * 0.2 / 0.9, 0.95 * 0.3 / 0.9])
+    assert_allclose(POSTERIOR.presence_by_region[:, 0], [0.95, 0.95 * 0.2 / 0.9, 0.95 * 0.3 / 0.9])
     restricted = POSTERIOR._replace(objects=POSTERIOR.objects * [1, 0])
-    assert_array_equal(restricted.found[:, 1], 0)
+    assert_array_equal(restricted.presence_by_region[:, 1], 0)
 
 
 def test_the_threshold_leaves_out_objects_and_attributes(model: TrainedModel) -> None:

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from tagsight.classifiers import fit as learn
-from tagsight.classifiers.regions import Regions
+from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.classifiers.score import ClassifierWeights, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.predict.predictor import predict_photos, stack_regions
@@ -25,20 +25,20 @@ def test_the_probability_of_an_object_combines_its_best_region_and_the_photo_cla
     assert fitted.parts.classifiers is not None
     new = world.photos[:5]
     stacked = stack_regions(new, fitted.embedding)
-    scores = score_regions(Regions(new, fitted.embedding.views, stacked.X), fitted.parts.classifiers)
+    scores = score_regions(EmbeddedRegions(new, fitted.embedding.views, stacked.X), fitted.parts.classifiers)
     scale = fitted.calibration.objects
     assert scale.photo_slope > 0
     for i, posterior in enumerate(predict_photos(fitted, new)):
         clearest = scores.objects[stacked.groups == i].max(axis=0)
         expected = expit(scale.slope * clearest + scale.photo_slope * scores.photo[i] + scale.offset)
         assert_allclose(posterior.photo, expected, rtol=1e-5)
-        assert_allclose(posterior.found.max(axis=0), posterior.photo)
-        assert np.array_equal(posterior.found.argmax(axis=0), posterior.objects.argmax(axis=0))
+        assert_allclose(posterior.presence_by_region.max(axis=0), posterior.photo)
+        assert np.array_equal(posterior.presence_by_region.argmax(axis=0), posterior.objects.argmax(axis=0))
     allowed = Tags(np.ones_like(world.tags.objects[:5]), world.tags.attributes[:5])
     allowed.objects[:, 0] = 0
     for posterior in predict_photos(fitted, new, allowed):
         assert posterior.photo[0] == 0
-        assert (posterior.found[:, 0] == 0).all()
+        assert (posterior.presence_by_region[:, 0] == 0).all()
 
 
 @pytest.mark.parametrize("background", [True, False])

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tagsight.classifiers.calibration import fit_calibration
-from tagsight.classifiers.regions import Regions
+from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.classifiers.score import RegionClassifiers, RegionScores, score_regions
 from tagsight.predict.predictor import Predictor, embed
 from tagsight.training.batches import FeatureSpace, InMemoryBatches
@@ -33,7 +33,9 @@ def fitted(world: World) -> Predictor:
 def score_each_photo(fitted: Predictor, world: World, bias: float) -> list[RegionScores]:
     classifiers = get_classifiers(fitted)._replace(bias=bias)
     return [
-        score_regions(Regions([photo], fitted.embedding.views, embed(photo.features, fitted.embedding)), classifiers)
+        score_regions(
+            EmbeddedRegions([photo], fitted.embedding.views, embed(photo.features, fitted.embedding)), classifiers
+        )
         for photo in world.photos
     ]
 

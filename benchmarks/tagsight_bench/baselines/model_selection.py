@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.classifiers.calibration import MAX_LOG_ODDS, fit_calibration
+from tagsight.classifiers.calibration import MAX_CALIBRATION_LOG_ODDS, fit_calibration
 from tagsight.demo.mask_measures import average_defined
 from tagsight.errors import InputError
 from tagsight.types import Array, Floats, Ints
@@ -93,7 +93,7 @@ def fit_platt_scaling(scores: Array, truth: Array) -> PlattScaling:
             found = fit_calibration(scores[:, k], has)
             slope[k], offset[k] = found.slope, found.offset
         else:
-            offset[k] = MAX_LOG_ODDS if has.any() else -MAX_LOG_ODDS
+            offset[k] = MAX_CALIBRATION_LOG_ODDS if has.any() else -MAX_CALIBRATION_LOG_ODDS
     return PlattScaling(slope, offset)
 
 

@@ -34,7 +34,7 @@ from scipy.special import expit, log_expit, logit
 from tagsight.classifiers.attribute_prior import estimate_attribute_support, shrink_rates
 from tagsight.classifiers.bags import Bags, fit_bag_classifiers, pool_parts
 from tagsight.classifiers.regression import Linear
-from tagsight.classifiers.rows import Rows, enumerate_blocks
+from tagsight.classifiers.rows import BlockedRows, enumerate_blocks
 from tagsight.data.vocabulary import Tags
 from tagsight.types import Array, Floats, Ints
 
@@ -47,7 +47,7 @@ MIN_PRIOR = 0.005  # P(a | o) is clipped to [MIN_PRIOR, 1 - MIN_PRIOR]
 class AttributeClassifier(NamedTuple):
     """Attribute classifiers of regions, and the attribute prior of each object."""
 
-    regions: Linear  # directions of a region -> log-odds of attributes
+    regions: Linear  # embedding of a region -> log-odds of attributes
     observed_log_odds: Array  # (1 + K_o, K_a) float32 log-odds of P(a | o) in background and each located object
     prior_log_odds: Array  # (1 + K_o, K_a) float32 u, added to the log-odds of background and each object
 
@@ -70,7 +70,7 @@ class LabelledRegions(NamedTuple):
 class LabelledBags:
     """The regions of each label in each photo as a bag, in the blocks of `rows`."""
 
-    def __init__(self, rows: Rows, regions: LabelledRegions):
+    def __init__(self, rows: BlockedRows, regions: LabelledRegions):
         self._rows = rows
         n_labels = int(regions.label.max()) + 1
         key = regions.photo.astype(np.int64) * n_labels + regions.label
@@ -88,7 +88,9 @@ class LabelledBags:
             yield Bags(X[self._order[span] - span.start], self._share[span], self._first[start : stop + 1] - span.start)
 
 
-def fit_attributes(rows: Rows, regions: LabelledRegions, tags: Tags, prior_weight: float) -> AttributeClassifier:
+def fit_attribute_classifier(
+    rows: BlockedRows, regions: LabelledRegions, tags: Tags, prior_weight: float
+) -> AttributeClassifier:
     """Attribute classifiers from unit vectors (N, d) of labelled regions, in blocks of whole photos.
 
     The log-odds of the attribute prior are multiplied by `prior_weight`.
@@ -128,25 +130,28 @@ def score_attribute_likelihood(classifier: AttributeClassifier, attribute_probab
     )
 
 
-def describe_photo(classifier: AttributeClassifier, X: Array, share: Floats, area: Floats) -> AttributeLogOdds:
-    """Attributes in a photo with vectors X (R, d), object probabilities `share` (R, K_o) and `area` (R,)."""
+def describe_photo(
+    classifier: AttributeClassifier, X: Array, object_probability: Floats, area: Floats
+) -> AttributeLogOdds:
+    """Attributes in a photo with vectors X (R, d), `object_probability` (R, K_o) and `area` (R,)."""
     alone = classifier.regions.score(X).astype(np.float64)
-    weight = share * area[:, None]
+    weight = object_probability * area[:, None]
     weight = weight / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)
     objects = pool_parts(alone, weight.T) + classifier.prior_log_odds[1:]
-    rest = 1.0 - share.sum(axis=1, keepdims=True)
-    return AttributeLogOdds(share @ objects + rest * (alone + classifier.prior_log_odds[0]), objects)
+    background = 1.0 - object_probability.sum(axis=1, keepdims=True)
+    regions = object_probability @ objects + background * (alone + classifier.prior_log_odds[0])
+    return AttributeLogOdds(regions, objects)
 
 
-def describe_parts(classifier: AttributeClassifier, X: Array, share: Floats, weight: Floats) -> Floats:
+def describe_parts(classifier: AttributeClassifier, X: Array, object_probability: Floats, weight: Floats) -> Floats:
     """(B, K_a) log-odds of the attributes in each of B parts of a photo, such as boxes.
 
-    `weight` (B, R) is the share of each region in a part. Regions count in proportion to their probability of being
-    any object, and the attribute prior is that of the objects in the part.
+    `weight` (B, R) is the fraction of each part that a region covers. Regions count in proportion to their probability
+    of being any object, and the attribute prior is that of the objects in the part.
     """
-    object_weight = weight * np.maximum(share.sum(axis=1), np.finfo(np.float64).eps)
+    object_weight = weight * np.maximum(object_probability.sum(axis=1), np.finfo(np.float64).eps)
     object_weight = object_weight / object_weight.sum(axis=1, keepdims=True)
-    objects = object_weight @ share
+    objects = object_weight @ object_probability
     objects = objects / np.maximum(objects.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     pooled = pool_parts(classifier.regions.score(X).astype(np.float64), object_weight)
     return pooled + objects @ classifier.prior_log_odds[1:]

@@ -17,7 +17,7 @@ There is a background if the coverage is below MIN_COVERAGE. A tag that all phot
 
 import numpy as np
 
-from tagsight.classifiers.rows import Rows, take_rows
+from tagsight.classifiers.rows import BlockedRows, take_rows
 from tagsight.types import Array, Floats
 
 N_QUERIES, N_CANDIDATES = 1000, 20_000  # sampled regions, and regions among which their neighbours are searched
@@ -26,12 +26,12 @@ CHUNK = 100  # queries per distance matrix, to bound memory
 MIN_COVERAGE = 0.5  # coverage from which there is no background
 
 
-def has_background(rows: Rows, photo: Array, area: Floats, objects: Array) -> bool:
+def has_background(rows: BlockedRows, photo: Array, area: Floats, objects: Array) -> bool:
     """Whether there is a background, for unit vectors (N, d) of regions in photos `photo` (N,) with tags (I, K_o)."""
     return compute_coverage(rows, photo, area, objects) < MIN_COVERAGE
 
 
-def compute_coverage(rows: Rows, photo: Array, area: Floats, objects: Array) -> float:
+def compute_coverage(rows: BlockedRows, photo: Array, area: Floats, objects: Array) -> float:
     """The coverage, at most 1; near 0 if the vectors of regions are independent of the tags."""
     tagged = objects.astype(bool)
     rng = np.random.default_rng(0)  # fixed: the sample is large enough for the result not to depend on it
@@ -53,6 +53,6 @@ def compute_coverage(rows: Rows, photo: Array, area: Floats, objects: Array) -> 
     return (agreement - chance) / max(1.0 - chance, np.finfo(np.float64).tiny)
 
 
-def _average_best(share: Floats, own: Array) -> float:
-    """Mean over regions of the largest `share` (n, K_o) among the tags `own` (n, K_o) of the region's photo."""
-    return float(np.where(own, share, 0.0).max(axis=1, initial=0.0).mean())
+def _average_best(frequency: Floats, own: Array) -> float:
+    """Mean over regions of the largest `frequency` (n, K_o) among the tags `own` (n, K_o) of the region's photo."""
+    return float(np.where(own, frequency, 0.0).max(axis=1, initial=0.0).mean())

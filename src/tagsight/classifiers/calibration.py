@@ -18,7 +18,7 @@ from scipy.special import expit
 from tagsight.types import Array, Floats
 
 BINS = 10
-MAX_LOG_ODDS = 50.0  # larger log-odds are clipped
+MAX_CALIBRATION_LOG_ODDS = 50.0  # larger log-odds are clipped
 
 
 class Calibration(NamedTuple):
@@ -74,4 +74,4 @@ def _fit(scores: Array, truth: Array) -> Calibration:
 
 
 def _clip(scores: Array | float) -> Floats:
-    return np.clip(np.asarray(scores, np.float64), -MAX_LOG_ODDS, MAX_LOG_ODDS)
+    return np.clip(np.asarray(scores, np.float64), -MAX_CALIBRATION_LOG_ODDS, MAX_CALIBRATION_LOG_ODDS)

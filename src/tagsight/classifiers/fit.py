@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import softmax
 
-from tagsight.classifiers.attributes import LabelledBags, LabelledRegions, fit_attributes
+from tagsight.classifiers.attributes import LabelledBags, LabelledRegions, fit_attribute_classifier
 from tagsight.classifiers.background import has_background
 from tagsight.classifiers.bags import fit_class_activation
 from tagsight.classifiers.localisation import (
@@ -18,9 +18,9 @@ from tagsight.classifiers.localisation import (
     join_localisation,
     score_localisation,
 )
-from tagsight.classifiers.regions import Regions, find_height_bands, fit_height_prior, pool_strengths
+from tagsight.classifiers.regions import EmbeddedRegions, find_height_bands, fit_height_prior, pool_features
 from tagsight.classifiers.regression import Linear, OneHot, Scaling, Targets, fit_softmax
-from tagsight.classifiers.rows import InMemoryRows, Rows, compute_mean_std, store_blocks, store_rows
+from tagsight.classifiers.rows import BlockedRows, InMemoryRows, compute_mean_std, store_blocks, store_rows
 from tagsight.classifiers.score import ClassifierWeights, RegionClassifiers, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.features.transforms import Projection
@@ -37,7 +37,7 @@ class TrainingData(Protocol):
 
     @property
     def width(self) -> int:
-        """Length of a vector of strengths."""
+        """Length of a feature vector."""
         ...
 
     @property
@@ -54,17 +54,17 @@ class TrainingData(Protocol):
         """Standardised vectors (n, s) of all regions, in blocks of whole photos."""
         ...
 
-    def regions(self) -> Iterable[Regions]:
+    def regions(self) -> Iterable[EmbeddedRegions]:
         """The regions of each batch."""
         ...
 
-    def located(self) -> Iterable[tuple[Regions, Array]]:
+    def located(self) -> Iterable[tuple[EmbeddedRegions, Array]]:
         """The regions of each batch with the model's log-odds (N, K_o) of tagged objects."""
         ...
 
     @property
-    def directions(self) -> Rows:
-        """(N, d) unit vectors of all regions, in blocks of whole photos."""
+    def embeddings(self) -> BlockedRows:
+        """(N, d) embeddings of all regions, in blocks of whole photos."""
         ...
 
 
@@ -73,21 +73,21 @@ def fit_classifiers(data: TrainingData, tags: Tags, weights: ClassifierWeights) 
     photo_classifier = _fit_photo_classifier(data, tags)
     photo, area, bands = _collect_region_geometry(data)
     localisation = LocalisationClassifiers(_fit_class_activation(data, photo, area, tags), photo_classifier)
-    background = has_background(data.directions, photo, area, tags.objects)
+    background = has_background(data.embeddings, photo, area, tags.objects)
     scores = join_localisation(list(_score_localisation(data, localisation, tags, weights)))
     labels = assign_pseudo_labels(scores, photo, background=background)
     height_prior = fit_height_prior(bands, labels, area, tags.objects.shape[1] + 1)
     return RegionClassifiers(
         photo_classifier,
         _fit_objects(data, labels, area, tags),
-        fit_attributes(data.directions, LabelledRegions(photo, labels, area), tags, weights.attribute_prior),
+        fit_attribute_classifier(data.embeddings, LabelledRegions(photo, labels, area), tags, weights.attribute_prior),
         height_prior,
         weights if background else weights._replace(smoothing=SMOOTHING_WITHOUT_BACKGROUND * weights.smoothing),
         float((labels == 0).mean()),
     )
 
 
-def adapt_classifiers(regions: Regions, classifiers: RegionClassifiers) -> RegionClassifiers:
+def adapt_classifiers(regions: EmbeddedRegions, classifiers: RegionClassifiers) -> RegionClassifiers:
     """The classifiers adapted to the untagged `regions` of new photos.
 
     The scores of new regions depend on more than the object classifier: on the other regions of the photo, through
@@ -105,7 +105,9 @@ def adapt_classifiers(regions: Regions, classifiers: RegionClassifiers) -> Regio
 
 def _fit_photo_classifier(data: TrainingData, tags: Tags) -> Linear:
     pooled = (
-        pool_strengths(area, strengths) for regions in data.regions() for _, area, strengths in regions.iterate_photos()
+        pool_features(area, scaled_features)
+        for regions in data.regions()
+        for _, area, scaled_features in regions.iterate_photos()
     )
     rows = store_rows(pooled, data.width, data.spill_dir and data.spill_dir / "photos.rows")
     return fit_photo_classifier(rows, tags.objects)
@@ -142,7 +144,7 @@ def _score_localisation(
 
 def _fit_objects(data: TrainingData, labels: Array, area: Floats, tags: Tags) -> Linear:
     targets = OneHot(labels, tags.objects.shape[1] + 1)
-    return fit_object_classifier(data.directions, targets, compute_region_weights(labels, area, BALANCE))
+    return fit_object_classifier(data.embeddings, targets, compute_region_weights(labels, area, BALANCE))
 
 
 def compute_region_weights(labels: Array, area: Array, balance: float) -> Floats:
@@ -151,7 +153,7 @@ def compute_region_weights(labels: Array, area: Array, balance: float) -> Floats
     return area * share[labels] ** -balance
 
 
-def fit_object_classifier(rows: Rows, targets: Targets, weight: Floats) -> Linear:
+def fit_object_classifier(rows: BlockedRows, targets: Targets, weight: Floats) -> Linear:
     """Multinomial regression of `targets` (N, 1 + K_o) on unit vectors (N, d) with sample weights `weight` (N,)."""
     mean, deviation = compute_mean_std(rows)
     squares: Floats = deviation**2 + (mean - mean.mean()) ** 2

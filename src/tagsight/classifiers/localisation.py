@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.classifiers.regions import Regions
+from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.classifiers.regression import Linear, Scaling, fit_logistic
-from tagsight.classifiers.rows import Rows, compute_mean_std
+from tagsight.classifiers.rows import BlockedRows, compute_mean_std
 from tagsight.classifiers.score import ClassifierWeights
 from tagsight.classifiers.smoothing import compute_appearance_distance, smooth_scores
 from tagsight.types import Array, Floats
 
 PHOTO_CLASSIFIER_C = 1.0  # inverse regularisation of the photo classifier, on features of unit scale
-MAX_LOG_ODDS = 40.0  # larger log-odds of the model are clipped
+MAX_MODEL_LOG_ODDS = 40.0  # larger log-odds of the model are clipped
 BINS = 256
 
 
@@ -25,7 +25,7 @@ class LocalisationClassifiers(NamedTuple):
     """Classifiers of photos by their tags, which also score regions."""
 
     class_activation: Linear  # feature vector of a region -> scores of objects
-    photo_classifier: Linear  # strengths of a region, or their mean over a photo -> scores of objects
+    photo_classifier: Linear  # scaled features of a region, or their mean over a photo -> scores of objects
 
 
 class LocalisationScores(NamedTuple):
@@ -36,8 +36,8 @@ class LocalisationScores(NamedTuple):
     best_regions: Array  # (M, 2) int32 pairs of a region and an object (1..), for each tagged object of each photo
 
 
-def fit_photo_classifier(pooled: Rows, targets: Array) -> Linear:
-    """Logistic regression of `targets` (I, K) in [0, 1] on the mean strengths `pooled` (I, D) of photos.
+def fit_photo_classifier(pooled: BlockedRows, targets: Array) -> Linear:
+    """Logistic regression of `targets` (I, K) in [0, 1] on the mean scaled features `pooled` (I, D) of photos.
 
     Pooling is linear, so the classifier's score of a region is the region's contribution to the photo's score.
     """
@@ -47,7 +47,11 @@ def fit_photo_classifier(pooled: Rows, targets: Array) -> Linear:
 
 
 def score_localisation(
-    regions: Regions, classifiers: LocalisationClassifiers, log_odds: Array, tags: Array, weights: ClassifierWeights
+    regions: EmbeddedRegions,
+    classifiers: LocalisationClassifiers,
+    log_odds: Array,
+    tags: Array,
+    weights: ClassifierWeights,
 ) -> LocalisationScores:
     """Smoothed scores of the tagged objects `tags` (I, K_o), from classifiers and the model's `log_odds` (N, K_o).
 
@@ -57,10 +61,10 @@ def score_localisation(
     n = len(regions.X)
     score, label, best_regions = np.empty(n), np.zeros(n, np.int32), list[tuple[int, int]]()
     photos = zip(regions.iterate_photos(), regions.photos, tags.astype(bool), strict=True)
-    for (rows, area, strengths), photo, tagged in photos:
-        model = weights.model * np.clip(log_odds[rows], -MAX_LOG_ODDS, MAX_LOG_ODDS)
+    for (rows, area, scaled_features), photo, tagged in photos:
+        model = weights.model * np.clip(log_odds[rows], -MAX_MODEL_LOG_ODDS, MAX_MODEL_LOG_ODDS)
         evidence = classifiers.class_activation.score(photo.features.astype(np.float32)) + model
-        both = np.hstack([evidence, evidence + classifiers.photo_classifier.score(strengths)])
+        both = np.hstack([evidence, evidence + classifiers.photo_classifier.score(scaled_features)])
         between_objects, against_background = np.hsplit(
             smooth_scores(both, compute_appearance_distance(regions.X[rows]), area, weights.smoothing), 2
         )

@@ -3,12 +3,13 @@
 Object o is in photo i if L_io = 1, which the tags give in training. The objects shift the mean vector of the photo's
 regions from the overall mean mu:
 
-    L_io ~ Bern(rho_o),    mean_i - mu ~ N(sum_o (L_io - rho_o) B_o, Psi).
+    L_io ~ Bern(f_o),    mean_i - mu ~ N(sum_o (L_io - f_o) V_o, Psi).
 
 This is the model of attributes (`model.object_attributes`) with photos in place of objects. For a photo without tags
 it gives log-odds of each object, linear in the mean vector. Combined with the log-odds of the object's best region and
 calibrated on held-out photos, they give P_io, the probability that the object is in the photo. The probability that a
-region is the object is then multiplied by P_io^strength. See docs/explanation/model.md, section 13.
+region is the object is then multiplied by P_io^kappa, with the exponent kappa = `PhotoPrior.strength`. See
+docs/explanation/model.md, section 13.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +32,7 @@ class PhotoPrior(NamedTuple):
 
     weights: Array  # (D, K_o) float32
     offset: Array  # (K_o,) float32
-    strength: float  # exponent of P_io in the prior of regions; 0 leaves regions unchanged
+    strength: float  # the exponent kappa of P_io in the prior of regions; 0 leaves regions unchanged
 
     def score(self, photos: Iterable[PhotoFeatures]) -> Floats:
         """(I, K_o) log-odds that each object is in each photo."""
@@ -61,7 +62,7 @@ def fit_photo_prior(
     mu = total / max(n_photos, 1)
     sums = sums._replace(square=sums.square - n_photos * np.outer(mu, mu))
     effects = solve_effects(np.clip(rates, RAREST, SUREST)[None], sums)
-    at_mean = effects.weigh(np.zeros((1, len(mu))), np.zeros(1, int))[0] + effects.prior_odds[0]
+    at_mean = effects.weigh(np.zeros((1, len(mu))), np.zeros(1, int))[0] + effects.prior_log_odds[0]
     weights = standard.basis.astype(np.float64) @ effects.weights.T
     offset = at_mean - effects.weights @ (standard.offset + mu)
     return PhotoPrior(weights.astype(np.float32), offset.astype(np.float32), strength)
@@ -79,40 +80,42 @@ def apply_photo_prior(log_odds: Array, n_objects: int, log_prior: Floats, *, exc
 
     With `exclusive` factors, at most one is on in a region, and the probabilities of all classes are renormalised.
     """
-    odds = log_odds[:, :n_objects].astype(np.float64)
+    object_log_odds = log_odds[:, :n_objects].astype(np.float64)
     if not exclusive or not n_objects:
-        odds += log_prior
-        return AdjustedScores(np.hstack([np.zeros((len(odds), 1)), odds]), odds)
-    share = log_expit(odds)
-    rest = _find_rest(odds, share, log_expit(log_odds[:, n_objects:].astype(np.float64)))
-    classes = np.hstack([rest[:, None], share + log_prior])
-    return AdjustedScores(classes, _find_odds(classes)[:, 1:])
+        object_log_odds += log_prior
+        return AdjustedScores(np.hstack([np.zeros((len(object_log_odds), 1)), object_log_odds]), object_log_odds)
+    log_probability = log_expit(object_log_odds)
+    rest = _find_rest(object_log_odds, log_probability, log_expit(log_odds[:, n_objects:].astype(np.float64)))
+    classes = np.hstack([rest[:, None], log_probability + log_prior])
+    return AdjustedScores(classes, _find_log_odds(classes)[:, 1:])
 
 
-def _find_odds(joint: Floats) -> Floats:
+def _find_log_odds(joint: Floats) -> Floats:
     """Log-odds (n, K) of exclusive events from their unnormalised log-probabilities (n, K)."""
-    share = joint - logsumexp(joint, axis=1, keepdims=True)
+    log_probability = joint - logsumexp(joint, axis=1, keepdims=True)
     rows, top = np.arange(len(joint)), joint.argmax(axis=1)
     with np.errstate(divide="ignore"):
-        odds = share - np.log(-np.expm1(share))
+        log_odds = log_probability - np.log(-np.expm1(log_probability))
     others = joint.copy()
     others[rows, top] = -np.inf
-    odds[rows, top] = joint[rows, top] - logsumexp(others, axis=1)  # accurate where the share rounds to 1
-    return odds
+    log_odds[rows, top] = joint[rows, top] - logsumexp(others, axis=1)  # accurate where the probability rounds to 1
+    return log_odds
 
 
-def _find_rest(odds: Floats, share: Floats, free: Floats) -> Floats:
-    """(N,) log-probability that a region is no object, from the objects' log-odds and the log-probabilities `share`.
+def _find_rest(log_odds: Floats, log_probability: Floats, free: Floats) -> Floats:
+    """(N,) log-probability that a region is no object, from the log-odds and log-probabilities (N, K_o) of objects.
 
     It is one minus the objects' probabilities, and at least the probability of the free factors: where one factor is
     nearly certain, the difference is lost to rounding.
     """
-    rows, top = np.arange(len(odds)), odds.argmax(axis=1)
-    left = log_expit(-odds[rows, top])
-    others = share.copy()
+    rows, top = np.arange(len(log_odds)), log_odds.argmax(axis=1)
+    left = log_expit(-log_odds[rows, top])
+    others = log_probability.copy()
     others[rows, top] = -np.inf
-    gap = np.minimum(logsumexp(others, axis=1) - left, 0.0) if odds.shape[1] > 1 else np.full(len(odds), -np.inf)
+    gap = np.full(len(log_odds), -np.inf)
+    if log_odds.shape[1] > 1:
+        gap = np.minimum(logsumexp(others, axis=1) - left, 0.0)
     with np.errstate(divide="ignore"):
         none = left + np.log(-np.expm1(gap))
-    free_total = logsumexp(free, axis=1) if free.shape[1] else np.full(len(odds), -np.inf)
+    free_total = logsumexp(free, axis=1) if free.shape[1] else np.full(len(log_odds), -np.inf)
     return np.maximum(np.maximum(none, free_total), MIN_LOG_REST)

@@ -15,19 +15,19 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.transforms import Views, compute_strengths
+from tagsight.features.transforms import Views, scale_features
 from tagsight.types import Array, Floats
 
 BANDS = 8
 PRIOR_PHOTOS = 5.0
 
 
-class Regions(NamedTuple):
+class EmbeddedRegions(NamedTuple):
     """The regions of some photos, in the photos' order."""
 
     photos: Sequence[PhotoFeatures]
     views: Views
-    X: Array  # (N, d) projected directions at unit length
+    X: Array  # (N, d) embeddings
 
     def iterate_slices(self) -> Iterator[slice]:
         """Yield the rows of X of each photo."""
@@ -36,14 +36,14 @@ class Regions(NamedTuple):
             yield slice(start, start := start + len(photo.features))
 
     def iterate_photos(self) -> Iterator[tuple[slice, Floats, Array]]:
-        """Yield rows, areas (R,) and strengths (R, D) of each photo. Strengths are computed one photo at a time."""
+        """Yield rows, areas (R,) and scaled features (R, D) of each photo, which are computed one photo at a time."""
         for rows, photo in zip(self.iterate_slices(), self.photos, strict=True):
-            yield rows, photo.area, compute_strengths(photo.features, self.views)
+            yield rows, photo.area, scale_features(photo.features, self.views)
 
 
-def pool_strengths(area: Floats, strengths: Array) -> Array:
-    """(D,) area-weighted mean of a photo's strengths (R, D)."""
-    return area.astype(np.float32) @ strengths
+def pool_features(area: Floats, scaled_features: Array) -> Array:
+    """(D,) area-weighted mean of a photo's scaled features (R, D)."""
+    return area.astype(np.float32) @ scaled_features
 
 
 def find_height_bands(labels: Array, n_regions: int) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 
-from tagsight.classifiers.rows import Rows, enumerate_blocks
+from tagsight.classifiers.rows import BlockedRows, enumerate_blocks
 from tagsight.types import Array, Floats
 
 SOFTMAX_TOLERANCE, LOGISTIC_TOLERANCE = 6e-8, 2.2e-9  # relative decrease of the loss at which L-BFGS stops
@@ -50,7 +50,7 @@ class Scaling(NamedTuple):
 
 
 def fit_softmax(
-    rows: Rows,
+    rows: BlockedRows,
     targets: Targets,
     weight: Floats,
     *,
@@ -75,7 +75,7 @@ def fit_softmax(
 
 
 def fit_logistic(
-    rows: Rows,
+    rows: BlockedRows,
     targets: Targets,
     weight: Array | None = None,
     *,
@@ -102,7 +102,7 @@ Loss = Callable[[Array, slice], tuple[float, Array]]  # scores (n, K) of a slice
 
 
 def _minimise(
-    rows: Rows, K: int, loss: Loss, C: float, max_iter: int, scaling: Scaling, tol: float = LOGISTIC_TOLERANCE
+    rows: BlockedRows, K: int, loss: Loss, C: float, max_iter: int, scaling: Scaling, tol: float = LOGISTIC_TOLERANCE
 ) -> Linear:
     D = rows.shape[1]
     scale = np.float32(scaling.scale)

@@ -17,7 +17,7 @@ from tagsight.types import Array, Floats, Ints
 BLOCK = 4096  # rows
 
 
-class Rows(Protocol):
+class BlockedRows(Protocol):
     """Rows (n, D) float32."""
 
     @property
@@ -71,7 +71,7 @@ class OnDiskBlocks:
                 yield np.fromfile(file, np.float32, length * width).reshape(length, width)
 
 
-def store_blocks(blocks: Iterable[Array], width: int, path: Path | None) -> Rows:
+def store_blocks(blocks: Iterable[Array], width: int, path: Path | None) -> BlockedRows:
     """Store blocks (m, width) in the file at `path`, or in memory where it is None."""
     if path is None:
         return InMemoryBlocks([np.asarray(block, np.float32) for block in blocks], width)
@@ -83,7 +83,7 @@ def store_blocks(blocks: Iterable[Array], width: int, path: Path | None) -> Rows
     return OnDiskBlocks(path, lengths, width)
 
 
-def store_rows(rows: Iterable[Array], width: int, path: Path | None) -> Rows:
+def store_rows(rows: Iterable[Array], width: int, path: Path | None) -> BlockedRows:
     """Store single rows (width,) in the file at `path`, or in memory where it is None."""
     rest = iter(rows)
 
@@ -94,7 +94,7 @@ def store_rows(rows: Iterable[Array], width: int, path: Path | None) -> Rows:
     return store_blocks(block_rows(), width, path)
 
 
-def take_rows(rows: Rows, indices: Ints) -> Array:
+def take_rows(rows: BlockedRows, indices: Ints) -> Array:
     """(len(indices), D) the rows at `indices`."""
     taken = np.empty((len(indices), rows.shape[1]), np.float32)
     for span, block in enumerate_blocks(rows):
@@ -103,7 +103,7 @@ def take_rows(rows: Rows, indices: Ints) -> Array:
     return taken
 
 
-def enumerate_blocks(rows: Rows) -> Iterator[tuple[slice, Array]]:
+def enumerate_blocks(rows: BlockedRows) -> Iterator[tuple[slice, Array]]:
     """Yield each block with the slice of rows it holds."""
     last = 0
     for block in rows.blocks():
@@ -112,7 +112,7 @@ def enumerate_blocks(rows: Rows) -> Iterator[tuple[slice, Array]]:
         yield slice(first, last), block
 
 
-def compute_mean_std(rows: Rows) -> tuple[Floats, Floats]:
+def compute_mean_std(rows: BlockedRows) -> tuple[Floats, Floats]:
     """(D,) mean and standard deviation of each column."""
     n, width = rows.shape
     mean = sum((block.sum(axis=0, dtype=np.float64) for block in rows.blocks()), np.zeros(width)) / n

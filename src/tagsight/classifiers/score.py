@@ -11,7 +11,7 @@ from tagsight.classifiers.attributes import (
     predict_attributes,
     score_attribute_likelihood,
 )
-from tagsight.classifiers.regions import Regions, find_height_bands, pool_strengths
+from tagsight.classifiers.regions import EmbeddedRegions, find_height_bands, pool_features
 from tagsight.classifiers.regression import Linear
 from tagsight.classifiers.smoothing import (
     add_attribute_distance,
@@ -37,8 +37,8 @@ class ClassifierWeights(NamedTuple):
 class RegionClassifiers(NamedTuple):
     """The fitted classifiers that `score_regions` combines."""
 
-    photo_classifier: Linear  # mean strengths of a photo -> log-odds of its objects
-    objects: Linear  # directions of a region -> scores of background and objects
+    photo_classifier: Linear  # mean scaled features of a photo -> log-odds of its objects
+    objects: Linear  # embedding of a region -> scores of background and objects
     attributes: AttributeClassifier
     height_prior: Array  # (1 + K_o, BANDS) log ratios
     weights: ClassifierWeights
@@ -56,15 +56,15 @@ class RegionScores(NamedTuple):
     photo: Floats  # (I, K_o) log-odds of the objects by the photo classifier
 
     @property
-    def shares(self) -> Floats:
+    def object_probability(self) -> Floats:
         """(N, K_o) unsmoothed probability of each object."""
         return softmax(self.unsmoothed, axis=1)[:, 1:]
 
     @property
     def objects(self) -> Floats:
         """(N, K_o) unsmoothed log-odds of each object against all other classes."""
-        log_share = log_softmax(self.unsmoothed, axis=1)[:, 1:]
-        return log_share - np.log(-np.expm1(np.minimum(log_share, -1e-12)))
+        log_probability = log_softmax(self.unsmoothed, axis=1)[:, 1:]
+        return log_probability - np.log(-np.expm1(np.minimum(log_probability, -1e-12)))
 
     @property
     def margin(self) -> Floats:
@@ -72,7 +72,9 @@ class RegionScores(NamedTuple):
         return self.classes[:, 1:].max(axis=1, initial=-np.inf) - self.classes[:, 0]
 
 
-def score_regions(regions: Regions, classifiers: RegionClassifiers, allowed: Array | None = None) -> RegionScores:
+def score_regions(
+    regions: EmbeddedRegions, classifiers: RegionClassifiers, allowed: Array | None = None
+) -> RegionScores:
     """Scores of regions by all classifiers together.
 
     The score of an object adds up the object classifier, the attribute likelihood, the height prior and, where
@@ -88,10 +90,10 @@ def score_regions(regions: Regions, classifiers: RegionClassifiers, allowed: Arr
     attributes = np.empty((n_regions, n_attributes))
     attributes_by_object = np.empty((len(regions.photos), n_classes - 1, n_attributes))
     photo = np.empty((len(regions.photos), n_classes - 1))
-    for i, (rows, area, strengths) in enumerate(regions.iterate_photos()):
+    for i, (rows, area, scaled_features) in enumerate(regions.iterate_photos()):
         X = regions.X[rows]
         attribute_probability = predict_attributes(classifiers.attributes, X)
-        photo[i] = classifiers.photo_classifier.score(pool_strengths(area, strengths))
+        photo[i] = classifiers.photo_classifier.score(pool_features(area, scaled_features))
         bands = find_height_bands(regions.photos[i].labels, len(X))
         unsmoothed[rows] = _score_classes(classifiers, X, attribute_probability, bands, photo[i])
         distance = add_attribute_distance(
@@ -101,8 +103,8 @@ def score_regions(regions: Regions, classifiers: RegionClassifiers, allowed: Arr
         if allowed is not None:
             for scores in (classes, unsmoothed):
                 scores[rows, 1:] = np.where(allowed[i], scores[rows, 1:], -np.inf)
-        share = softmax(unsmoothed[rows], axis=1)[:, 1:]
-        attributes[rows], attributes_by_object[i] = describe_photo(classifiers.attributes, X, share, area)
+        object_probability = softmax(unsmoothed[rows], axis=1)[:, 1:]
+        attributes[rows], attributes_by_object[i] = describe_photo(classifiers.attributes, X, object_probability, area)
     return RegionScores(classes, unsmoothed, attributes, attributes_by_object, photo)
 
 

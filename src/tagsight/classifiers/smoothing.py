@@ -10,13 +10,7 @@ is the distance of their attributes:
 
     d_jm = (1 - t) |x_j - x_m|^2 + t |q_j - q_m|^2 (mean of |x - x'|^2 / mean of |q - q'|^2 in the photo).
 
-With smoothing strength f, the smoothed scores s' solve
-
-    s' = (1 - f) s + f T s',      that is,   s' = (1 - f) (1 - f T)^-1 s,
-
-the mean of a Gaussian field in which similar regions have similar scores. Similar regions count f / (1 - f) times as
-much as the region's own score. Similarity by attributes is more reliable and counts 1 / (1 - t) times as much again
-(`adjust_smoothing`).
+Similarity by attributes is more reliable than similarity by appearance (`adjust_smoothing`).
 """
 
 from typing import cast
@@ -32,7 +26,15 @@ MIN_ATTRIBUTE_DISTANCE = 1e-9  # a smaller mean of |q - q'|^2 is rounding
 def smooth_scores(
     scores: Array, distance: Floats, area: Floats, smoothing: float, *, bandwidth: float = BANDWIDTH
 ) -> Floats:
-    """(R, C) smoothed scores of one photo from `scores` (R, C), `distance` (R, R) of its regions and `area` (R,)."""
+    """(R, C) smoothed scores s' of one photo from `scores` (R, C), `distance` (R, R) of its regions and `area` (R,).
+
+    With the smoothing strength f, they solve
+
+        s' = (1 - f) s + f T s',      that is,   s' = (1 - f) (1 - f T)^-1 s,
+
+    the mean of a Gaussian field in which similar regions have similar scores. Similar regions count f / (1 - f) times
+    as much as the region's own score.
+    """
     n_regions = len(scores)
     if n_regions == 1:
         return scores.astype(np.float64)
@@ -45,7 +47,10 @@ def smooth_scores(
 
 
 def adjust_smoothing(smoothing: float, part: float) -> float:
-    """The smoothing strength where attributes are a `part` of the distance, from that by appearance alone."""
+    """The smoothing strength where attributes are a `part` t of the distance, from that by appearance alone.
+
+    Similar regions then count 1 / (1 - t) times as much, relative to the region's own score.
+    """
     return smoothing / (smoothing + (1.0 - smoothing) * (1.0 - part))
 
 

@@ -13,7 +13,7 @@ from tagsight.model.photo_step import SweepOptions
 from tagsight.model.photo_sticks import expect_weights
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import start_local
-from tagsight.model.state import Globals, Local, Summary
+from tagsight.model.state import Globals, Local, SummaryStatistics
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats, Ints
 
@@ -24,7 +24,7 @@ class FittedModel(NamedTuple):
     """A fitted model: all that inference needs."""
 
     state: Globals
-    summary: Summary
+    summary: SummaryStatistics
     settings: Settings
 
     @property
@@ -54,14 +54,14 @@ class Inference(NamedTuple):
 class FrozenBatch:
     """A batch whose local posterior does not change: only its summary is stored (see `model.fit.Batch`)."""
 
-    def __init__(self, summary: Summary):
+    def __init__(self, summary: SummaryStatistics):
         self._summary = summary
 
-    def summarise(self, state: Globals) -> Summary:
+    def summarise(self, state: Globals) -> SummaryStatistics:
         """Return the summary."""
         return self._summary
 
-    def step(self, state: Globals) -> Summary:
+    def step(self, state: Globals) -> SummaryStatistics:
         """Return the summary, without an update."""
         return self._summary
 
@@ -112,13 +112,13 @@ def start_at_rates(shard: Shard, state: Globals, rates: Floats, settings: Settin
 def infer_shard(shard: Shard, local: Local, allowed: Array, state: Globals, settings: Settings, run: Map) -> Inference:
     """Return the posterior of the shard's photos: sweeps from `local` to convergence with the globals fixed."""
     X, layout, _ = shard
-    flat_odds = np.empty_like(local.assign)
-    local, _ = local_step(shard, local, state, settings, TO_CONVERGENCE, run, flat_odds)
+    flat_log_odds = np.empty_like(local.assign)
+    local, _ = local_step(shard, local, state, settings, TO_CONVERGENCE, run, flat_log_odds)
     rows = np.arange(len(X))
     assign = np.zeros((len(X), settings.factors.total), X.dtype)
     scatter_assign(layout, local.assign, rows, assign)
     log_odds = np.full_like(assign, -np.inf)
-    scatter_assign(layout, flat_odds, rows, log_odds)
+    scatter_assign(layout, flat_log_odds, rows, log_odds)
     prior = expect_weights(local.order, local.sticks, allowed, plan_sticks(settings))
     return Inference(assign, log_odds, prior, state.appearance.mean)
 

@@ -19,7 +19,7 @@ from tagsight.model.local_step import Map, local_step
 from tagsight.model.photo_step import SweepOptions
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings, plan_sticks
-from tagsight.model.state import Globals, Local, Summary, empty_summary
+from tagsight.model.state import Globals, Local, SummaryStatistics, empty_summary
 from tagsight.types import Floats
 
 
@@ -51,14 +51,14 @@ class StreamedBatch:
         if previous_path(saved).exists():
             self._previous = [self._link(previous_path(saved, s)) for s in range(len(self._shards))]
 
-    def summarise(self, state: Globals) -> Summary:
+    def summarise(self, state: Globals) -> SummaryStatistics:
         """Return the summary of the current local posterior."""
         total = self._blank(state)
         for s, shard in enumerate(self._shards):
             _, total = self._step_shard(s, shard, state, SweepOptions(passes=0), total)
         return total
 
-    def step(self, state: Globals) -> Summary:
+    def step(self, state: Globals) -> SummaryStatistics:
         """Update the local posterior and return its summary."""
         total = self._blank(state)
         for s, shard in enumerate(self._shards):
@@ -101,14 +101,14 @@ class StreamedBatch:
                 os.link(self._previous[s], previous_path(folder, s))
 
     def _step_shard(
-        self, s: int, shard: Shard, state: Globals, options: SweepOptions, total: Summary
-    ) -> tuple[Local, Summary]:
+        self, s: int, shard: Shard, state: Globals, options: SweepOptions, total: SummaryStatistics
+    ) -> tuple[Local, SummaryStatistics]:
         without_square = shard._replace(square=0.0)  # `_blank` includes that of all shards
         return local_step(
             without_square, load_local(self._current[s]), state, self._settings, options, self._run, onto=total
         )
 
-    def _blank(self, state: Globals) -> Summary:
+    def _blank(self, state: Globals) -> SummaryStatistics:
         K, D = state.appearance.mean.shape
         return empty_summary(K, D, plan_sticks(self._settings).n_sequences)._replace(square=self._square)
 

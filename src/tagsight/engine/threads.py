@@ -13,7 +13,7 @@ from tagsight.model.local_step import Map, local_step
 from tagsight.model.photo_step import SweepOptions
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings
-from tagsight.model.state import Globals, Local, Summary
+from tagsight.model.state import Globals, Local, SummaryStatistics
 from tagsight.runtime.blas import one_blas_thread
 
 
@@ -27,12 +27,12 @@ class ThreadBatch:
         self._settings = settings
         self._run = run
 
-    def summarise(self, state: Globals) -> Summary:
+    def summarise(self, state: Globals) -> SummaryStatistics:
         """Return the summary of the current local posterior."""
         _, summary = local_step(self.shard, self.local, state, self._settings, SweepOptions(passes=0), self._run)
         return summary
 
-    def step(self, state: Globals) -> Summary:
+    def step(self, state: Globals) -> SummaryStatistics:
         """Update the local posterior and return its summary."""
         options = SweepOptions(passes=self._settings.passes)
         self.local, summary = local_step(self.shard, self.local, state, self._settings, options, self._run)

@@ -51,7 +51,7 @@ class ExportedPhoto(NamedTuple):
 def record_photo(
     model: TrainedModel,
     photo: PhotoFeatures,
-    posterior: Prediction,
+    prediction: Prediction,
     *,
     path: Path,
     name: str,
@@ -60,15 +60,15 @@ def record_photo(
     connected: bool = True,
 ) -> ExportedPhoto:
     """The record of a photo; an instance is a connected piece of an object, or all pieces if `connected` is false."""
-    labels = label_regions(posterior.objects, threshold=threshold)
+    labels = label_regions(prediction.objects, threshold=threshold)
     piece = join_regions(photo, labels) if connected else labels
-    n_attributes = posterior.attributes.shape[1]
+    n_attributes = prediction.attributes.shape[1]
     found: list[tuple[Instance, Array]] = []
     for p in np.unique(piece[labels > 0]):
         regions = (piece == p) & (labels > 0)
         category = int(labels[regions][0]) - 1
-        details = describe_region(model, photo, posterior, category, n_attributes, attribute_threshold, regions)
-        score = float(posterior.objects[regions, category].max())
+        details = describe_region(model, photo, prediction, category, n_attributes, attribute_threshold, regions)
+        score = float(prediction.objects[regions, category].max())
         found.append((Instance(details.name, category, score, details.attributes, details.box), regions))
     found.sort(key=lambda pair: -pair[0].score)
     owners = np.zeros(len(labels), np.uint16)

@@ -21,7 +21,7 @@ from tagsight.features.photo_features import N_REGIONS, FeatureCache, PhotoFeatu
 from tagsight.runtime.interrupts import check_stop
 from tagsight.runtime.workers import map_in_workers
 
-FEW = 4  # photos for which starting worker processes takes longer than the work
+MAX_SERIAL_PHOTOS = 4  # photos for which starting worker processes takes longer than the work
 CHUNK = 4  # photos per call of a worker
 
 MapFunction = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # as `map`: results in order
@@ -167,7 +167,7 @@ def _find_entry(cache: FeatureCache, photo: Path) -> Path | Problem | None:
 def _extract_all(
     photos: Sequence[Path], task: _Task, n_workers: int, map_fn: MapFunction | None
 ) -> Iterator[Path | Problem]:
-    if map_fn is None and (n_workers == 1 or len(photos) <= FEW):
+    if map_fn is None and (n_workers == 1 or len(photos) <= MAX_SERIAL_PHOTOS):
         extractor = open_extractor(task.extractor_config)
         for photo in photos:
             check_stop()

@@ -14,7 +14,7 @@ from tagsight.data.photo import read_photo
 from tagsight.errors import UnreadablePhotoError
 from tagsight.features.backbone import Backbone
 from tagsight.features.efficientnet import STRIDES, open_builtin
-from tagsight.features.extract import FEW
+from tagsight.features.extract import MAX_SERIAL_PHOTOS
 from tagsight.features.extractor import DEFAULTS, DeepSettings
 from tagsight.features.photo_features import FeatureCache
 from tagsight.features.pooling import compute_cell_weights, compute_colour_histograms
@@ -49,7 +49,7 @@ def prepare_photos(
     photos: Sequence[Path], network: str, cache: FeatureCache, n_regions: int, n_workers: int
 ) -> Iterator[PendingPhoto | Path | Problem]:
     """For each of `photos`, in order: the photo prepared for `network`, its cache entry, or its problem."""
-    if n_workers == 1 or len(photos) <= FEW:
+    if n_workers == 1 or len(photos) <= MAX_SERIAL_PHOTOS:
         preparer = _Preparer(network, cache, n_regions)
         for photo in photos:
             check_stop()

@@ -1,15 +1,17 @@
 """Transforms of region vectors whose parameters are learned from training regions: views and projections.
 
 The vector of a region is made of blocks (one per feature map and one of colours), averaged over the region and not
-normalised. It has two views, with u(v) = v / |v|:
+normalised. Three transforms of it are used, with u(v) = v / |v|:
 
-    directions:  w_1 u(block 1), w_2 u(block 2), ...
-    strengths:   v_1 / s_1 block 1, v_2 / s_2 block 2, ...   s the standard deviation of the block in training regions
+    normalised features:    w_1 u(block 1), w_2 u(block 2), ...
+    scaled features:        v_1 / s_1 block 1, v_2 / s_2 block 2, ...   s the standard deviation of the block
+    standardised features:  x_d / s_d                                   s the standard deviation of each dimension
 
-The directions describe the appearance of a region: the model and the region classifiers use them. The lengths, which
-directions discard, show how much of a feature is present: averages over a photo and photo classifiers need them.
-
-A projection is affine, x -> x basis - offset, with the principal components of a sample as basis.
+A projection is affine, x -> x basis - offset, with the principal components of a sample as basis. The embedding of a
+region is the projection of its normalised features, divided by its length: the vector of the model and of the region
+classifiers (`predict.predictor.embed`). Normalised features discard the lengths of blocks, which show how much of a
+feature is present. Photo classifiers therefore use scaled features, which can be averaged over a photo. Class
+activation maps and the photo-level prior use the projection of standardised features.
 """
 
 from typing import NamedTuple
@@ -28,17 +30,17 @@ class Block(NamedTuple):
     """A stretch of a region's vector."""
 
     length: int
-    direction_weight: float  # w
-    strength_weight: float  # v
+    direction_weight: float  # w, of the normalised block
+    strength_weight: float  # v, of the scaled block
 
 
 class Views(NamedTuple):
-    """The parameters of both views of vectors of B blocks."""
+    """The parameters of normalised and scaled features of B blocks."""
 
     ends: Ints  # (B,) where each block ends
-    directions: Floats  # (B,) w
-    strengths: Floats  # (B,) v / s
-    photo_effect: float = 0.0  # share of its photo's mean that is subtracted from a region's vector; see `Embedding`
+    directions: Floats  # (B,) w, of normalised features
+    strengths: Floats  # (B,) v / s, of scaled features
+    photo_effect: float = 0.0  # fraction of the photo's mean that is subtracted from a region's embedding
 
 
 class Projection(NamedTuple):
@@ -61,18 +63,18 @@ def learn_views(blocks: tuple[Block, ...], sample: Array, *, photo_effect: float
     )
 
 
-def compute_directions(features: Array, views: Views) -> Array:
-    """(n, D) float32 directions of `features` (n, D); a block of zeros, which has no direction, stays zero."""
-    directions = np.empty(features.shape, np.float32)
+def normalise_features(features: Array, views: Views) -> Array:
+    """(n, D) float32 `features` (n, D) with every block scaled to the length w; a block of zeros stays zero."""
+    normalised = np.empty(features.shape, np.float32)
     for start, end, weight in zip([0, *views.ends[:-1]], views.ends, views.directions, strict=True):
         block = features[:, start:end].astype(np.float32)
         length = np.linalg.norm(block, axis=1, keepdims=True)
-        directions[:, start:end] = np.float32(weight) * block / np.maximum(length, _TINY)
-    return directions
+        normalised[:, start:end] = np.float32(weight) * block / np.maximum(length, _TINY)
+    return normalised
 
 
-def compute_strengths(features: Array, views: Views) -> Array:
-    """(n, D) float32 strengths of `features` (n, D)."""
+def scale_features(features: Array, views: Views) -> Array:
+    """(n, D) float32 `features` (n, D) with every block multiplied by v / s."""
     weight = np.repeat(views.strengths, np.diff([0, *views.ends])).astype(np.float32)
     return features.astype(np.float32) * weight
 

@@ -210,17 +210,17 @@ def _predict_batch(model: TrainedModel, extraction: Extraction) -> list[_Annotat
         _Annotated(
             photo.size,
             np.array(scale_boxes(photo)),
-            to_levels(join_factors(posterior)),
+            to_levels(join_factors(prediction)),
             encode_label_map(photo.labels),
-            choose_labels(posterior.objects),
+            choose_labels(prediction.objects),
         )
-        for photo, posterior in zip(photos, predict_photos(model.predictor, photos), strict=True)
+        for photo, prediction in zip(photos, predict_photos(model.predictor, photos), strict=True)
     ]
 
 
-def join_factors(posterior: Prediction) -> np.ndarray:
+def join_factors(prediction: Prediction) -> np.ndarray:
     """(R, K) probabilities in the order of the model's factors."""
-    return np.hstack([posterior.found, posterior.attributes, posterior.free])
+    return np.hstack([prediction.presence_by_region, prediction.attributes, prediction.free])
 
 
 def _begin(folder: Path, model: TrainedModel, digest: str, root: Path) -> Manifest:

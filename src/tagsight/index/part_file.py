@@ -412,7 +412,7 @@ def decode_label_map(png: bytes) -> Array:
 
 def encode_named(named: RegionLabels) -> Array:
     """(R, 2) uint16: labels and the levels of their probabilities."""
-    return np.stack([named.label.astype(LEVEL), to_levels(named.share)], axis=1)
+    return np.stack([named.label.astype(LEVEL), to_levels(named.probability)], axis=1)
 
 
 def decode_named(values: Array) -> RegionLabels:

@@ -213,7 +213,7 @@ class Snapshot:
                 with hold_slot(self._readers), part.open() as opened:
                     starts = part.region_starts
                     named = decode_named(opened.read_items("named", starts[rows], starts[rows + 1]))
-                self.cache_result(key, named, named.label.nbytes + named.share.nbytes)
+                self.cache_result(key, named, named.label.nbytes + named.probability.nbytes)
         return named
 
     def find_path(self, path: str) -> int | None:

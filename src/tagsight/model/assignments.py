@@ -1,19 +1,11 @@
-r"""Coordinate ascent over nu for one photo.
+"""Coordinate ascent over nu for one photo.
 
-With G = phi phi^T and P = phi X^T, the likelihood of a region is quadratic in its nu, so that
-
-    logit nu_jk = unary_kj + sum_{l != k} B_kl nu_jl + beta sum_{m ~ j} w_jm (2 nu_mk - 1)
-    unary_kj = E[log pi_k] - E[log(1 - pi_k)] + (P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2
-    B = rho M - G / sigma^2, zero on the diagonal
-
-minus the offset rho sum_l M_kl n_l / N_i if the field within regions is centred. A sweep does not use the features.
 nu is (K_i, N_i): the regions of one colour class lie side by side and have no edge between them, so updating them
-together is still coordinate ascent.
+together is still coordinate ascent. A sweep does not use the features: the likelihood of a region is quadratic in its
+nu. A factor that changes in no region leaves B nu as it is, so near convergence a sweep mostly computes logits.
 
 If objects and free factors are exclusive, at most one of them is on in a region. They are the first E rows of nu and
-are updated together. With eta_kj the right-hand side above, in which B is 0 between them,
-
-    nu_jk = exp(eta_kj) / (1 + sum_{l < E} exp(eta_lj)).
+are updated together.
 """
 
 import math
@@ -27,7 +19,7 @@ from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Ints
 
 CERTAIN = 40.0  # |logit| beyond which nu is 0 or 1 to double precision
-STILL = 4.0  # units of rounding; smaller changes of nu are not applied
+MIN_CHANGE = 4.0  # units of rounding; smaller changes of nu are not applied
 SMALLEST_REST = 1e-300  # sum of the other weights relative to the largest, below which its logarithm loses digits
 ENTROPY_FLUSH = 64  # 1 + exp(-|eta|) <= 2, so a float32 product of 64 of them cannot overflow
 
@@ -69,21 +61,20 @@ def sweep_assignments(
 ) -> Swept:
     """Update every nu once, in place, and replace `unary` by the log-odds of the new nu.
 
-    `interaction` is B nu and stays so, unless this is the `last` sweep. The first `n_exclusive` factors exclude each
-    other; B is 0 between them.
+        logit nu_jk = unary_kj + sum_{l != k} B_kl nu_jl + beta sum_{m ~ j} w_jm (2 nu_mk - 1)
+        unary_kj = E[log pi_k] - E[log(1 - pi_k)] + (P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2
+        B = rho M - phi phi^T / sigma^2, zero on the diagonal;  P = phi X^T
 
-    A factor that changes in no region leaves `interaction` as it is: near convergence a sweep mostly computes logits.
+    minus the offset rho sum_l M_kl n_l / N_i of a centred field. The first `n_exclusive` factors exclude each other; B
+    is 0 between them (`_update_exclusive`). `interaction` is B nu and stays so, unless this is the `last` sweep.
     """
     K, N = nu.shape
-    one = nu.dtype.type(1)
     by_region = np.ascontiguousarray(nu.T)
     message = np.zeros((N, K), nu.dtype)
-    delta = np.empty(N, nu.dtype)
-    partition = np.ones(N, nu.dtype)
+    delta, partition = np.empty(N, nu.dtype), np.ones(N, nu.dtype)
     target = np.empty((n_exclusive, N), nu.dtype)
-    strength = one * coupling
-    entropy = 0.0
-    change = 0.0
+    beta = nu.dtype.type(1) * coupling
+    entropy, change = 0.0, 0.0
     for c in range(len(graph.class_start) - 1):
         a, b = graph.class_start[c], graph.class_start[c + 1]
         if coupling != 0.0:
@@ -92,7 +83,7 @@ def sweep_assignments(
                 spatial_message(by_region, graph.region[e0:e1], graph.weight[e0:e1], message[j])
         if n_exclusive > 0:
             swept = _update_exclusive(
-                a, b, nu, by_region, unary, interaction, B, centred_field, strength, message, delta, target
+                a, b, nu, by_region, unary, interaction, B, centred_field, beta, message, delta, target
             )
             entropy += swept.entropy
             change = max(change, swept.change)
@@ -105,7 +96,7 @@ def sweep_assignments(
             interaction,
             B,
             centred_field,
-            strength,
+            beta,
             message,
             delta,
             partition,
@@ -128,30 +119,30 @@ def _update_exclusive(
     interaction: Array,
     B: Array,
     centred_field: CentredField,
-    strength: float,
+    beta: float,
     message: Array,
     delta: Array,
     target: Array,
 ) -> Swept:
-    """Update the exclusive factors together in regions a..b-1: nu_jk = exp(eta_kj) / (1 + sum_{l < E} exp(eta_lj)).
+    """Update the E exclusive factors together in regions a..b-1: nu_jk = exp(eta_kj) / (1 + sum_{l < E} exp(eta_lj)).
 
-    `strength` is beta.
+    eta_kj is the right-hand side of `sweep_assignments`.
     """
     n_exclusive = len(target)
-    one, still = nu.dtype.type(1), nu.dtype.type(STILL * np.finfo(nu.dtype).eps)
+    one, min_change = nu.dtype.type(1), nu.dtype.type(MIN_CHANGE * np.finfo(nu.dtype).eps)
     change = 0.0
     for k in range(n_exclusive):
         base = centred_field.offset[k]
         for j in range(a, b):
-            unary[k, j] += interaction[k, j] - base + strength * message[j, k]
+            unary[k, j] += interaction[k, j] - base + beta * message[j, k]
     entropy = _apply_softmax(unary, a, b, n_exclusive, target)
     for k in range(n_exclusive):
-        moved = one * 0
+        largest = one * 0
         for j in range(a, b):
             delta[j] = target[k, j] - nu[k, j]
-            moved = max(moved, abs(delta[j]))
-        if moved > still:
-            change = max(change, moved)
+            largest = max(largest, abs(delta[j]))
+        if largest > min_change:
+            change = max(change, largest)
             for j in range(a, b):
                 nu[k, j] += delta[j]
                 by_region[j, k] = nu[k, j]
@@ -171,7 +162,7 @@ def _update_independent(
     interaction: Array,
     B: Array,
     centred_field: CentredField,
-    strength: float,
+    beta: float,
     message: Array,
     delta: Array,
     partition: Array,
@@ -182,29 +173,29 @@ def _update_independent(
     """Update the factors n_exclusive..K_i-1 one after another in regions a..b-1: nu_jk = 1 / (1 + exp(-eta_kj)).
 
     The entropy of Bern(nu) with eta = logit nu, log(1 + e) + |eta| e / (1 + e) with e = exp(-|eta|), is added to
-    `entropy`. `strength` is beta.
+    `entropy`.
     """
     K = len(nu)
-    one, still = nu.dtype.type(1), nu.dtype.type(STILL * np.finfo(nu.dtype).eps)
+    one, min_change = nu.dtype.type(1), nu.dtype.type(MIN_CHANGE * np.finfo(nu.dtype).eps)
     change = 0.0
     for k in range(n_exclusive, K):
-        moved = one * 0
+        largest = one * 0
         base = centred_field.offset[k]
         for j in range(a, b):
-            eta = unary[k, j] - base + interaction[k, j] + strength * message[j, k]
+            eta = unary[k, j] - base + interaction[k, j] + beta * message[j, k]
             unary[k, j] = eta
             size = abs(eta)
-            share = one * 0
+            smaller = one * 0  # of nu_jk and 1 - nu_jk
             if size < CERTAIN:
                 e = math.exp(-size)
-                share = e / (one + e)
+                smaller = e / (one + e)
                 partition[j] *= one + e
-                entropy += size * share
-            value = one - share if eta > 0 else share
+                entropy += size * smaller
+            value = one - smaller if eta > 0 else smaller
             delta[j] = value - nu[k, j]
-            moved = max(moved, abs(delta[j]))
-        if moved > still:
-            change = max(change, moved)
+            largest = max(largest, abs(delta[j]))
+        if largest > min_change:
+            change = max(change, largest)
             for j in range(a, b):
                 nu[k, j] += delta[j]
                 by_region[j, k] = nu[k, j]
@@ -239,14 +230,14 @@ def _apply_softmax(eta: Array, a: int, b: int, E: int, target: Array) -> float:
         log_rest = highest + math.log(rest) if rest > SMALLEST_REST else _sum_others(eta, j, E, largest)
         entropy += math.log1p(rest) + highest * math.exp(-highest) / (1.0 + rest)
         for k in range(E):
-            lag = eta[k, j] - highest
-            share = math.exp(lag)
-            target[k, j] = share / (1.0 + rest)
-            entropy -= share / (1.0 + rest) * lag
+            relative = eta[k, j] - highest
+            weight = math.exp(relative)
+            target[k, j] = weight / (1.0 + rest)
+            entropy -= weight / (1.0 + rest) * relative
             if k == largest:
                 eta[k, j] -= log_rest
             else:
-                eta[k, j] = lag - math.log(1.0 + rest - share)
+                eta[k, j] = relative - math.log(1.0 + rest - weight)
     return entropy
 
 

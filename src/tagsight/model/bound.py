@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.model.fields import affinity_energy
-from tagsight.model.global_step import expect_residual, prior_strength
+from tagsight.model.global_step import compute_prior_precision, expect_residual
 from tagsight.model.noise import log_determinant, log_noise_prior, weight_by_shape
 from tagsight.model.settings import Settings
-from tagsight.model.state import Globals, Summary
+from tagsight.model.state import Globals, SummaryStatistics
 
 LOG_2PI = float(np.log(2 * np.pi))
 
@@ -36,12 +36,12 @@ class Bound(NamedTuple):
         return float(sum(self))
 
 
-def evaluate_bound(summary: Summary, state: Globals, settings: Settings) -> Bound:
+def evaluate_bound(summary: SummaryStatistics, state: Globals, settings: Settings) -> Bound:
     """Return the bound at the globals `state` and the local posterior that `summary` is computed from."""
     mean, var = state.appearance
     D = mean.shape[1]
     noise = state.scales.noise
-    strength = prior_strength(settings, state.scales)
+    prior_precision = compute_prior_precision(settings, state.scales)
     sparsity = state.sparsity
     n_values = summary.n_regions * D
     full = settings.noise == "full"
@@ -52,7 +52,8 @@ def evaluate_bound(summary: Summary, state: Globals, settings: Settings) -> Boun
     return Bound(
         likelihood=-0.5 * float(n_values * LOG_2PI + summary.n_regions * log_noise + residual / noise),
         noise=log_noise_prior(summary, noise, state.inverse_shape) if full else 0.0,
-        appearance=0.5 * float(D * np.sum(np.log(var * strength / noise) + 1.0) - strength @ size / noise),
+        appearance=0.5
+        * float(D * np.sum(np.log(var * prior_precision / noise) + 1.0) - prior_precision @ size / noise),
         assignments=summary.log_prior,
         assign_entropy=summary.assign_entropy,
         sticks=float(np.sum(log_v)) + summary.stick_entropy,

@@ -17,7 +17,7 @@ log-odds eta instead, which is unbounded and is not the mean-field message of it
 import numpy as np
 
 from tagsight.model.settings import Settings, plan_sticks
-from tagsight.model.state import Summary
+from tagsight.model.state import SummaryStatistics
 from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats, Ints
 
@@ -48,7 +48,7 @@ def spatial_agreement(nu: Array, start: Ints, neighbour: Ints, weight: Array) ->
     return total
 
 
-def affinity_energy(M: Floats, summary: Summary, centred: bool) -> float:
+def affinity_energy(M: Floats, summary: SummaryStatistics, centred: bool) -> float:
     """Return sum_j sum_{k<l} M_kl nu_jk nu_jl, with nu - mean_m nu_m instead of nu if the field is centred."""
     pair = summary.pair - summary.photo_pair if centred else summary.pair
     return 0.5 * float(np.sum(M * pair))
@@ -69,7 +69,7 @@ def correlate(count: Floats, pair: Floats, n_samples: float) -> Floats:
     return np.clip(M, -1.0, 1.0)
 
 
-def correlate_tagged(summary: Summary, settings: Settings) -> Floats:
+def correlate_tagged(summary: SummaryStatistics, settings: Settings) -> Floats:
     """Return M: the correlation over regions of the tagged factors; 0 for free factors and between exclusive ones.
 
     With free factors in M, splitting a factor into copies that are always on together would increase the bound, because

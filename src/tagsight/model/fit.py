@@ -11,23 +11,23 @@ from math import inf
 from typing import NamedTuple, Protocol
 
 from tagsight.model.bound import Bound, evaluate_bound
-from tagsight.model.free_factors import CONTRASTS, SAMPLE, propose_free
+from tagsight.model.free_factors import CONTRASTS, ICA_SAMPLE, propose_free
 from tagsight.model.global_step import global_step
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings
 from tagsight.model.start import blank_globals, first_globals
-from tagsight.model.state import Globals, Summary, merge, remove
+from tagsight.model.state import Globals, SummaryStatistics, merge, remove
 from tagsight.types import Floats
 
 
 class Batch(Protocol):
     """Photos with their features and local posterior; the engine decides where these are stored."""
 
-    def summarise(self, state: Globals) -> Summary:
+    def summarise(self, state: Globals) -> SummaryStatistics:
         """Return the summary of the current local posterior."""
         ...
 
-    def step(self, state: Globals) -> Summary:
+    def step(self, state: Globals) -> SummaryStatistics:
         """Update the local posterior and return its summary."""
         ...
 
@@ -59,7 +59,7 @@ class Fit(NamedTuple):
     """Result of a fit."""
 
     state: Globals
-    summary: Summary
+    summary: SummaryStatistics
     sweeps: tuple[Sweep, ...]  # without those of rejected proposals
     n_run: int  # all sweeps run
     converged: bool
@@ -78,7 +78,7 @@ class FitProgress(NamedTuple):
 
     stage: int
     state: Globals
-    summaries: tuple[Summary, ...]  # the last summary of each batch
+    summaries: tuple[SummaryStatistics, ...]  # the last summary of each batch
     sweeps: tuple[Sweep, ...]  # of this stage
     n_run: int  # all sweeps run
     best: Fit | None = None  # of the earlier stages
@@ -144,7 +144,7 @@ def has_converged(sweeps: Sequence[Sweep], tol: float) -> bool:
 
 def run_sweeps(
     batches: Sequence[Batch],
-    summaries: Sequence[Summary],
+    summaries: Sequence[SummaryStatistics],
     state: Globals,
     settings: Settings,
     loop: Loop,
@@ -210,7 +210,7 @@ def _start_next_stage(
     if stage > LAST or settings.factors.free == 0 or settings.exclusive or best.n_run >= loop.max_sweeps:
         return None
     if stage < LAST:
-        sample = merge_samples([batch.sample_residuals(state, SAMPLE, seed) for batch in batches], SAMPLE)
+        sample = merge_samples([batch.sample_residuals(state, ICA_SAMPLE, seed) for batch in batches], ICA_SAMPLE)
         state = propose_free(sample.rows, state, settings.factors, CONTRASTS[stage - 1], seed)
         for batch in batches:
             batch.clear_free()

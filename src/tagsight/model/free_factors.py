@@ -20,10 +20,10 @@ from tagsight.model.layout import Shard, scatter_assign
 from tagsight.model.sampling import Sample, draw_rows
 from tagsight.model.settings import Factors
 from tagsight.model.start import find_centres
-from tagsight.model.state import Appearance, Globals, Summary
+from tagsight.model.state import Appearance, Globals, SummaryStatistics
 from tagsight.types import Array, Floats, Ints
 
-SAMPLE = 8_000  # regions
+ICA_SAMPLE = 8_000  # regions
 SIGNAL = 1.5  # a component is signal if its power exceeds the noise edge by this factor
 FEWEST_REGIONS = 1.0  # expected regions below which a free factor is unused
 
@@ -119,7 +119,7 @@ class FreeUsage(NamedTuple):
     unused: Ints  # columns of those on in fewer than FEWEST_REGIONS
 
 
-def measure_free_usage(summary: Summary, factors: Factors) -> FreeUsage:
+def measure_free_usage(summary: SummaryStatistics, factors: Factors) -> FreeUsage:
     """Return the usage of the free factors in the photos of `summary`."""
     regions = summary.count[factors.tagged :]
     return FreeUsage(regions, factors.tagged + np.flatnonzero(regions < FEWEST_REGIONS))

@@ -7,24 +7,24 @@ from scipy.special import digamma, gammaln
 from tagsight.model.fields import correlate_tagged
 from tagsight.model.noise import fit_full_noise, weight_by_shape
 from tagsight.model.settings import Settings
-from tagsight.model.state import ISOTROPIC, Appearance, Globals, Scales, Sparsity, Summary
+from tagsight.model.state import ISOTROPIC, Appearance, Globals, Scales, Sparsity, SummaryStatistics
 from tagsight.types import Floats
 
 SPARSITY_SHAPE, SPARSITY_RATE = 1.0, 1.0  # Gamma prior of every alpha
 SMALLEST_VARIANCE = 1e-10
 
 
-def global_step(summary: Summary, state: Globals, settings: Settings) -> Globals:
+def global_step(summary: SummaryStatistics, state: Globals, settings: Settings) -> Globals:
     """Update appearance, scales, sparsity and affinity, in that order."""
-    strength = prior_strength(settings, state.scales)
-    appearance = solve_appearance(summary, state.scales, strength)
+    prior_precision = compute_prior_precision(settings, state.scales)
+    appearance = solve_appearance(summary, state.scales, prior_precision)
     r = settings.shrinkage
     if settings.noise == "full":
         appearance, noise, inverse_shape = fit_full_noise(
-            summary, appearance, state.scales.noise, strength, state.inverse_shape
+            summary, appearance, state.scales.noise, prior_precision, state.inverse_shape
         )
     else:
-        noise, inverse_shape = fit_noise(summary, appearance, strength if r else None), ISOTROPIC
+        noise, inverse_shape = fit_noise(summary, appearance, prior_precision if r else None), ISOTROPIC
     scale = noise / r if r else fit_appearance_scale(appearance, inverse_shape)
     return Globals(
         appearance=appearance,
@@ -35,8 +35,8 @@ def global_step(summary: Summary, state: Globals, settings: Settings) -> Globals
     )
 
 
-def prior_strength(settings: Settings, scales: Scales) -> Floats:
-    """Return (K,) r_k = sigma^2 / sigma_Ak^2, the weight of each appearance's prior as a number of regions."""
+def compute_prior_precision(settings: Settings, scales: Scales) -> Floats:
+    """Return (K,) r_k = sigma^2 / sigma_Ak^2: each prior's precision relative to that of the noise, in regions."""
     objects, attributes, free = settings.factors
     if settings.shrinkage is None:
         return np.full(settings.factors.total, scales.noise / scales.appearance)
@@ -44,22 +44,21 @@ def prior_strength(settings: Settings, scales: Scales) -> Floats:
     return np.repeat([settings.shrinkage, of_attributes, settings.shrinkage], [objects, attributes, free])
 
 
-def solve_appearance(summary: Summary, scales: Scales, strength: Floats) -> Appearance:
-    """(C + diag(r)) phi = S;  Phi_k = sigma^2 / (r_k + n_k), with r the `strength` (K,) of the priors.
+def solve_appearance(summary: SummaryStatistics, scales: Scales, prior_precision: Floats) -> Appearance:
+    """(C + diag(r)) phi = S;  Phi_k = sigma^2 / (r_k + n_k), with r the `prior_precision` (K,).
 
     The bound is a concave quadratic in all phi jointly. The paper updates one k after another; the fixed point of its
     updates is this solution.
     """
-    factor = cho_factor(summary.pair + np.diag(strength), lower=True)
+    factor = cho_factor(summary.pair + np.diag(prior_precision), lower=True)
     return Appearance(
-        mean=np.ascontiguousarray(
-            cho_solve(factor, summary.cross)
-        ),  # the memory order of a loaded checkpoint, for identical results
-        var=scales.noise / (strength + summary.count),
+        # the memory order of a loaded checkpoint, for identical results
+        mean=np.ascontiguousarray(cho_solve(factor, summary.cross)),
+        var=scales.noise / (prior_precision + summary.count),
     )
 
 
-def expect_residual(summary: Summary, appearance: Appearance, inverse_shape: Floats = ISOTROPIC) -> float:
+def expect_residual(summary: SummaryStatistics, appearance: Appearance, inverse_shape: Floats = ISOTROPIC) -> float:
     """E sum_j |x_j - sum_k z_jk A_k|^2 = sum |x|^2 - 2 <S, phi> + <C, phi phi^T> + D sum_k n_k Phi_k.
 
     Norms and inner products are weighted by Omega^-1, the `inverse_shape`, if it is given.
@@ -70,29 +69,29 @@ def expect_residual(summary: Summary, appearance: Appearance, inverse_shape: Flo
     return float(_sum_squares(summary, inverse_shape) - explained + mean.shape[1] * summary.count @ var)
 
 
-def _sum_squares(summary: Summary, inverse_shape: Floats) -> float:
+def _sum_squares(summary: SummaryStatistics, inverse_shape: Floats) -> float:
     """sum_j x_j Omega^-1 x_j."""
     if inverse_shape.size:
         return float(np.vdot(inverse_shape, summary.square))
     return float(np.trace(summary.square)) if np.ndim(summary.square) else float(summary.square)
 
 
-def mean_square(summary: Summary) -> float:
+def mean_square(summary: SummaryStatistics) -> float:
     """Return the mean of x_jd^2 over regions and dimensions."""
     return _sum_squares(summary, ISOTROPIC) / (summary.n_regions * summary.cross.shape[1])
 
 
-def fit_noise(summary: Summary, appearance: Appearance, strength: Floats | None = None) -> float:
+def fit_noise(summary: SummaryStatistics, appearance: Appearance, prior_precision: Floats | None = None) -> float:
     """sigma^2: the expected residual over N D.
 
-    With a fixed `strength` r (K,) the appearances' variances are sigma^2 / r_k, and sigma^2 is
+    With a fixed `prior_precision` r (K,) the appearances' variances are sigma^2 / r_k, and sigma^2 is
     (residual + sum_k r_k (|phi_k|^2 + D Phi_k)) / (N D + K D).
     """
     mean, var = appearance
     D = mean.shape[1]
     residual, n_values = expect_residual(summary, appearance), summary.n_regions * D
-    if strength is not None:
-        residual += float(strength @ (np.sum(mean**2, axis=1) + D * var))
+    if prior_precision is not None:
+        residual += float(prior_precision @ (np.sum(mean**2, axis=1) + D * var))
         n_values += mean.size
     return max(residual / n_values, SMALLEST_VARIANCE)
 
@@ -104,7 +103,7 @@ def fit_appearance_scale(appearance: Appearance, inverse_shape: Floats = ISOTROP
     return max(float(np.mean(sizes + var)), SMALLEST_VARIANCE)
 
 
-def fit_sparsity(summary: Summary) -> Sparsity:
+def fit_sparsity(summary: SummaryStatistics) -> Sparsity:
     """q(alpha_s) = Gamma(a_0 + number of sticks, b_0 - sum E[log v])."""
     shape = SPARSITY_SHAPE + summary.n_sticks
     rate = SPARSITY_RATE - summary.log_sticks

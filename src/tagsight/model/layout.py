@@ -11,7 +11,11 @@ from tagsight.types import Array, Floats, Ints
 
 
 class Layout(NamedTuple):
-    """Flat layout of photos. Slots are regions sorted by photo, then by colour; neighbours differ in colour."""
+    """Flat layout of photos.
+
+    A slot is the place of a region in this layout: regions are sorted by photo, then by colour, and neighbours differ
+    in colour. A row is the place of a region among the features.
+    """
 
     rows: Ints  # (N,) row of the features for each slot
     slot_start: Ints  # (I + 1,)
@@ -35,7 +39,7 @@ class Shard(NamedTuple):
 
     features: Array  # (N, D); may include rows of other photos
     layout: Layout
-    square: float | Floats = 0.0  # sum of squares, see `state.Summary`; needed by summaries only
+    square: float | Floats = 0.0  # sum of squares, see `state.SummaryStatistics`; needed by summaries only
 
 
 class Edges(NamedTuple):
@@ -80,8 +84,8 @@ def lay_out(groups: Ints, allowed: Array, edges: Edges, plan: StickPlan) -> Layo
     )
 
 
-def split_photos(groups: Ints, allowed: Array, edges: Edges, plan: StickPlan, n_parts: int) -> list[Layout]:
-    """Return the layouts of `n_parts` ranges of photos of about equal length; their rows index the same features."""
+def lay_out_parts(groups: Ints, allowed: Array, edges: Edges, plan: StickPlan, n_parts: int) -> list[Layout]:
+    """Return the layouts of `n_parts` ranges of about equally many photos; their rows index the same features."""
     ends = np.linspace(0, len(allowed), n_parts + 1).astype(int)
     edge_photo = groups[edges.pairs[:, 0]]
     layouts: list[Layout] = []

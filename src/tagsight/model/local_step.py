@@ -9,13 +9,13 @@ from tagsight.model.layout import Layout, Shard, sum_squares
 from tagsight.model.noise import weight_by_shape
 from tagsight.model.photo_step import Potentials, SweepOptions, update_photos
 from tagsight.model.settings import Settings, plan_sticks
-from tagsight.model.state import Globals, Local, Summary, accumulate, empty_summary
+from tagsight.model.state import Globals, Local, SummaryStatistics, accumulate, empty_summary
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats
 
 BLOCK = 64  # photos; fixed, so that sums do not depend on how many threads run the blocks
 
-Map = Callable[[Callable[[range], Summary], Iterable[range]], Iterator[Summary]]
+Map = Callable[[Callable[[range], SummaryStatistics], Iterable[range]], Iterator[SummaryStatistics]]
 
 
 def local_step(
@@ -26,8 +26,8 @@ def local_step(
     options: SweepOptions,
     run: Map = map,
     log_odds: Array | None = None,
-    onto: Summary | None = None,
-) -> tuple[Local, Summary]:
+    onto: SummaryStatistics | None = None,
+) -> tuple[Local, SummaryStatistics]:
     """Return the updated posterior of the shard's photos and their summary; `local` is not changed.
 
     `run` maps a function over blocks of photos and yields the results in order. `log_odds`, with the layout of
@@ -39,11 +39,13 @@ def local_step(
     K, D = state.appearance.mean.shape
     new = Local(local.assign.copy(), local.sticks.copy(), local.order.copy())
     potentials = _compute_potentials(state, settings, X.dtype)
-    odds = np.empty(0, X.dtype) if log_odds is None else log_odds
+    new_log_odds = np.empty(0, X.dtype) if log_odds is None else log_odds
 
-    def update_block(photos: range) -> Summary:
+    def update_block(photos: range) -> SummaryStatistics:
         total = empty_summary(K, D if options.summarise else 0, plan.n_sequences)
-        scalars = update_photos(photos.start, photos.stop, X, layout, new, potentials, plan, options, total, odds)
+        scalars = update_photos(
+            photos.start, photos.stop, X, layout, new, potentials, plan, options, total, new_log_odds
+        )
         n_regions = float(layout.slot_start[photos.stop] - layout.slot_start[photos.start])
         return total._replace(n_regions=n_regions, **scalars._asdict())
 

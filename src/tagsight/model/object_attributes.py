@@ -34,7 +34,7 @@ class ObjectAttributes(NamedTuple):
     weights: Floats  # (K_a, D) A Psi^-1
 
     @property
-    def prior_odds(self) -> Floats:
+    def prior_log_odds(self) -> Floats:
         """(K_o, K_a) log-odds of theta."""
         return logit(self.probability)
 
@@ -143,11 +143,11 @@ def average_objects(X: Array, log_odds: Array) -> tuple[Floats, Floats]:
     Regions are weighted by their probability. Weights are relative to the largest, so that the mean of an object that
     is improbable everywhere is that of its most probable regions.
     """
-    log_share = log_expit(log_odds.astype(np.float64))
-    most = log_share.max(axis=0)
-    share = np.exp(log_share - np.where(np.isfinite(most), most, 0.0))
-    mean = share.T @ X.astype(np.float64) / np.maximum(share.sum(axis=0), np.finfo(np.float64).tiny)[:, None]
-    return mean, np.exp(log_share).sum(axis=0)
+    log_probability = log_expit(log_odds.astype(np.float64))
+    most = log_probability.max(axis=0)
+    weight = np.exp(log_probability - np.where(np.isfinite(most), most, 0.0))
+    mean = weight.T @ X.astype(np.float64) / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)[:, None]
+    return mean, np.exp(log_probability).sum(axis=0)
 
 
 def _cut(pairs: Pairs) -> list[Pairs]:

@@ -2,6 +2,13 @@ r"""The local step of one photo: project its features, sweep nu and tau, add to 
 
 Only two products use the features, P = phi X^T before the sweeps and S = nu X after them. Both are restricted to the
 factors that the photo allows. Its features are gathered once and stay in the processor's cache between the two.
+
+Arrays of photo i, which has N_i regions and K_i allowed factors:
+
+    factor (K_i,)          column of each allowed factor, in the order of a sweep
+    local_index (K,)       the inverse: place of each column in `factor`; -1 for forbidden factors
+    feature_row (N_i,)     row of `x` that holds the features of each slot (see `layout.Layout`)
+    expected_count (K_i,)  n_k, the sum of nu_jk over the regions
 """
 
 from typing import NamedTuple
@@ -13,7 +20,7 @@ from tagsight.model.fields import spatial_agreement
 from tagsight.model.layout import Layout
 from tagsight.model.photo_sticks import add_stick_terms, prior_logits, update_photo_sticks
 from tagsight.model.settings import StickPlan
-from tagsight.model.state import Local, Summary
+from tagsight.model.state import Local, SummaryStatistics
 from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats, Ints
 
@@ -65,7 +72,7 @@ def update_photos(
     potentials: Potentials,
     plan: StickPlan,
     options: SweepOptions,
-    total: Summary,
+    total: SummaryStatistics,
     log_odds: Array,
 ) -> Scalars:
     """Update `local` for photos first..last-1 in place and add their counts to the arrays of `total`.
@@ -94,8 +101,8 @@ def update_photos(
         else:
             x = work.features[: len(rows)]
             _gather_rows(X, rows, x)
-            place = np.arange(len(rows))
-            terms = _update_photo(i, x, place, layout, local, potentials, plan, options, work, total, log_odds)
+            feature_row = np.arange(len(rows))
+            terms = _update_photo(i, x, feature_row, layout, local, potentials, plan, options, work, total, log_odds)
         entropy_v += terms.stick_entropy
         log_prior += terms.log_prior
         entropy_z += terms.assign_entropy
@@ -107,45 +114,47 @@ def update_photos(
 def _update_photo(
     i: int,
     x: Array,
-    place: Ints,
+    feature_row: Ints,
     layout: Layout,
     local: Local,
     potentials: Potentials,
     plan: StickPlan,
     options: SweepOptions,
     work: Workspace,
-    total: Summary,
+    total: SummaryStatistics,
     log_odds: Array,
 ) -> Scalars:
-    """Sweep and summarise photo `i`, whose slot j is row place[j] of `x` (N_i, D)."""
-    n_regions = len(place)
+    """Sweep and summarise photo `i` with features `x` (N_i, D)."""
+    n_regions = len(feature_row)
     factor = layout.factor[layout.factor_start[i] : layout.factor_start[i + 1]]
     block = slice(layout.assign_start[i], layout.assign_start[i + 1])
     nu = local.assign[block].reshape(len(factor), n_regions)
     order, tau = local.order[i], local.sticks[i]
-    where = locate(factor, len(plan.sequence))
+    local_index = index_allowed(factor, len(plan.sequence))
     graph = _photo_graph(layout, i, nu)
-    present = np.empty(len(factor))
+    expected_count = np.empty(len(factor))
     n_exclusive = count_exclusive(plan, factor)
 
     if options.passes > 0:
         _gather_rows(potentials.weighted_mean, factor, work.mean)
-        unary = _log_likelihood(x, place, factor, work.mean[: len(factor)], potentials)
+        unary = _log_likelihood(x, feature_row, factor, work.mean[: len(factor)], potentials)
         entropy = _sweep_photo(
-            nu, order, tau, unary, present, factor, where, graph, potentials, plan, options, n_exclusive
+            nu, order, tau, unary, expected_count, factor, local_index, graph, potentials, plan, options, n_exclusive
         )
         if len(log_odds):
             log_odds[block] = unary.ravel()
     else:
-        sum_rows(nu, present)
+        sum_rows(nu, expected_count)
         entropy = assign_entropy(nu, n_exclusive)
 
     for k in range(len(factor)):
-        total.count[factor[k]] += present[k]
+        total.count[factor[k]] += expected_count[k]
     agreement = 0.0
     if options.summarise:
-        agreement = _add_sums(x, place, nu, present, factor, graph, potentials.coupling, n_exclusive, work, total)
-    sticks = add_stick_terms(order, tau, where, present, n_regions, plan, total.n_sticks, total.log_sticks)
+        agreement = _add_sums(
+            x, feature_row, nu, expected_count, factor, graph, potentials.coupling, n_exclusive, work, total
+        )
+    sticks = add_stick_terms(order, tau, local_index, expected_count, n_regions, plan, total.n_sticks, total.log_sticks)
     return Scalars(sticks.entropy, sticks.log_prior, entropy, agreement)
 
 
@@ -155,9 +164,9 @@ def _sweep_photo(
     order: Ints,
     tau: Floats,
     unary: Array,
-    present: Floats,
+    expected_count: Floats,
     factor: Ints,
-    where: Ints,
+    local_index: Ints,
     graph: Neighbours,
     potentials: Potentials,
     plan: StickPlan,
@@ -167,7 +176,7 @@ def _sweep_photo(
     """Update nu, tau and the order of one photo in turn, in place; return the entropy of q(z).
 
     `unary` is the log-likelihood term (P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2, and is replaced by the log-odds of
-    the new nu. `present` (K_i,) is filled with n_k.
+    the new nu. `expected_count` (K_i,) is filled with n_k.
     """
     B = _gather_pairs(potentials.B, factor)
     interaction = np.dot(B, nu)
@@ -176,15 +185,15 @@ def _sweep_photo(
     logits = np.empty(len(factor))
     entropy = 0.0
     for p in range(options.passes):
-        prior_logits(order, tau, where, plan, len(potentials.alpha), logits)
+        prior_logits(order, tau, local_index, plan, len(potentials.alpha), logits)
         _add_columns(likelihood, logits, unary)
         last = p == options.passes - 1
         swept = sweep_assignments(
             nu, unary, interaction, B, centred_field, graph, potentials.coupling, n_exclusive, last
         )
         entropy = swept.entropy
-        sum_rows(nu, present)
-        update_photo_sticks(order, tau, where, present, nu.shape[1], potentials.alpha, plan)
+        sum_rows(nu, expected_count)
+        update_photo_sticks(order, tau, local_index, expected_count, nu.shape[1], potentials.alpha, plan)
         if swept.change <= options.tol:
             break
     return entropy
@@ -193,21 +202,21 @@ def _sweep_photo(
 @kernel()
 def _add_sums(
     x: Array,
-    place: Ints,
+    feature_row: Ints,
     nu: Array,
-    present: Floats,
+    expected_count: Floats,
     factor: Ints,
     graph: Neighbours,
     coupling: float,
     n_exclusive: int,
     work: Workspace,
-    total: Summary,
+    total: SummaryStatistics,
 ) -> float:
     """Add the photo's terms of C, of sum_i n_ik n_il / N_i and of S = nu X to `total`; return its agreement."""
-    _add_pairs(np.dot(nu, nu.T), present, factor, n_exclusive, total.pair)
-    _add_photo_pairs(present, nu.shape[1], factor, total.photo_pair)
+    _add_pairs(np.dot(nu, nu.T), expected_count, factor, n_exclusive, total.pair)
+    _add_photo_pairs(expected_count, nu.shape[1], factor, total.photo_pair)
     cross = work.cross[: len(factor)]
-    np.dot(_order_by_row(nu, place), x, cross)
+    np.dot(_order_by_row(nu, feature_row), x, cross)
     _add_rows(cross, factor, total.cross)
     if coupling == 0.0:
         return 0.0
@@ -241,41 +250,41 @@ def _photo_centred_field(R: Array, factor: Ints, nu: Array) -> CentredField:
         return CentredField(np.zeros(len(factor), nu.dtype), R)
     n_regions = nu.dtype.type(max(nu.shape[1], 1))
     pair_coupling = _gather_pairs(R, factor) / n_regions
-    present = np.empty(len(factor))
-    sum_rows(nu, present)
-    return CentredField(np.dot(pair_coupling, present.astype(nu.dtype)), pair_coupling)
+    expected_count = np.empty(len(factor))
+    sum_rows(nu, expected_count)
+    return CentredField(np.dot(pair_coupling, expected_count.astype(nu.dtype)), pair_coupling)
 
 
 @kernel()
-def _log_likelihood(x: Array, place: Ints, factor: Ints, mean: Array, potentials: Potentials) -> Array:
+def _log_likelihood(x: Array, feature_row: Ints, factor: Ints, mean: Array, potentials: Potentials) -> Array:
     """Return (P_kj - (D Phi_k + |phi_k|^2) / 2) / sigma^2 of the allowed factors, (K_i, N_i) by slot."""
     product = np.dot(x, mean.T)
-    value = np.empty((len(factor), len(place)), x.dtype)
+    value = np.empty((len(factor), len(feature_row)), x.dtype)
     precision = potentials.bias.dtype.type(potentials.precision)
     for k in range(len(factor)):
         bias = potentials.bias[factor[k]]
-        for j in range(len(place)):
-            value[k, j] = precision * product[place[j], k] + bias
+        for j in range(len(feature_row)):
+            value[k, j] = precision * product[feature_row[j], k] + bias
     return value
 
 
 @kernel()
-def _order_by_row(nu: Array, place: Ints) -> Array:
-    """Return nu with its columns in the order of the features' rows."""
+def _order_by_row(nu: Array, feature_row: Ints) -> Array:
+    """Return nu (K_i, N_i) with its columns in the order of the rows of `x` instead of slots."""
     out = np.empty_like(nu)
     for k in range(nu.shape[0]):
         for j in range(nu.shape[1]):
-            out[k, place[j]] = nu[k, j]
+            out[k, feature_row[j]] = nu[k, j]
     return out
 
 
 @kernel()
-def locate(factor: Ints, K: int) -> Ints:
-    """Return the place of each column (K,) among the allowed factors; -1 for forbidden ones."""
-    where = np.full(K, -1, np.int64)
+def index_allowed(factor: Ints, K: int) -> Ints:
+    """Return `local_index` (K,): the place of each column in `factor` (K_i,); -1 for forbidden factors."""
+    local_index = np.full(K, -1, np.int64)
     for k in range(len(factor)):
-        where[factor[k]] = k
-    return where
+        local_index[factor[k]] = k
+    return local_index
 
 
 @kernel()
@@ -321,22 +330,22 @@ def count_exclusive(plan: StickPlan, factor: Ints) -> int:
 
 
 @kernel()
-def _add_pairs(product: Array, present: Floats, factor: Ints, n_exclusive: int, pair: Floats) -> None:
+def _add_pairs(product: Array, expected_count: Floats, factor: Ints, n_exclusive: int, pair: Floats) -> None:
     """Add sum_j E[z_jk z_jl] to `pair`: nu nu^T, n_k on the diagonal, and 0 for two exclusive factors."""
     for a in range(len(factor)):
         for b in range(len(factor)):
             if a == b:
-                pair[factor[a], factor[b]] += present[a]
+                pair[factor[a], factor[b]] += expected_count[a]
             elif a >= n_exclusive or b >= n_exclusive:
                 pair[factor[a], factor[b]] += product[a, b]
 
 
 @kernel()
-def _add_photo_pairs(present: Floats, n_regions: int, factor: Ints, photo_pair: Floats) -> None:
+def _add_photo_pairs(expected_count: Floats, n_regions: int, factor: Ints, photo_pair: Floats) -> None:
     for a in range(len(factor)):
-        share = present[a] / max(n_regions, 1)
+        rate = expected_count[a] / max(n_regions, 1)
         for b in range(len(factor)):
-            photo_pair[factor[a], factor[b]] += share * present[b]
+            photo_pair[factor[a], factor[b]] += rate * expected_count[b]
 
 
 @kernel()

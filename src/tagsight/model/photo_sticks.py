@@ -4,6 +4,8 @@ The weights of the IBP in stick-breaking form decrease along the sequence, and e
 probable a priori. The paper fixes the order of the columns, so that a tag late in the vocabulary can never have a
 larger weight than an earlier one. With `ranked` sticks each photo has its own order: every update proposes the order by
 count and accepts it if it increases the bound.
+
+`local_index` (K,) and `expected_count` (K_i,) are those of `photo_step`.
 """
 
 import math
@@ -25,39 +27,39 @@ class StickTerms(NamedTuple):
 
 
 @kernel()
-def sequence_places(order: Ints, where: Ints, plan: StickPlan, s: int) -> Ints:
-    """Return the places in `order` (K,) of the factors in the photo's sequence `s`."""
-    places = np.empty(len(order), np.int64)
+def find_positions(order: Ints, local_index: Ints, plan: StickPlan, s: int) -> Ints:
+    """Return the positions in `order` (K,) of the factors in the photo's sequence `s`."""
+    positions = np.empty(len(order), np.int64)
     n_held = 0
     for p in range(len(order)):
-        if plan.sequence[order[p]] == s and (plan.spans_all or where[order[p]] >= 0):
-            places[n_held] = p
+        if plan.sequence[order[p]] == s and (plan.spans_all or local_index[order[p]] >= 0):
+            positions[n_held] = p
             n_held += 1
-    return places[:n_held]
+    return positions[:n_held]
 
 
 @kernel()
-def evidence(columns: Ints, where: Ints, present: Floats, n_regions: int) -> tuple[Floats, Floats]:
+def count_evidence(columns: Ints, local_index: Ints, expected_count: Floats, n_regions: int) -> tuple[Floats, Floats]:
     """Return count and absent of the given columns; both are 0 for forbidden factors."""
     count = np.zeros(len(columns))
     absent = np.zeros(len(columns))
     for t in range(len(columns)):
-        k = where[columns[t]]
+        k = local_index[columns[t]]
         if k >= 0:
-            count[t] = present[k]
-            absent[t] = max(n_regions - present[k], 0.0)
+            count[t] = expected_count[k]
+            absent[t] = max(n_regions - expected_count[k], 0.0)
     return count, absent
 
 
 @kernel()
 def update_photo_sticks(
-    order: Ints, tau: Floats, where: Ints, present: Floats, n_regions: int, alpha: Floats, plan: StickPlan
+    order: Ints, tau: Floats, local_index: Ints, expected_count: Floats, n_regions: int, alpha: Floats, plan: StickPlan
 ) -> None:
     """Update tau (K, 2) of the photo, and its `order` if ranked, in place."""
     for s in range(len(alpha)):
-        places = sequence_places(order, where, plan, s)
-        columns = order[places]
-        count, absent = evidence(columns, where, present, n_regions)
+        positions = find_positions(order, local_index, plan, s)
+        columns = order[positions]
+        count, absent = count_evidence(columns, local_index, expected_count, n_regions)
         best = tau[columns]
         refine_tau(count, absent, alpha[s], best)
         if plan.ranked and not _descends(count):
@@ -67,7 +69,7 @@ def update_photo_sticks(
             if stick_bound(count_, absent_, alpha[s], ranked) > stick_bound(count, absent, alpha[s], best):
                 columns, best = columns[by_count], ranked
         for t in range(len(columns)):
-            order[places[t]] = columns[t]
+            order[positions[t]] = columns[t]
             tau[columns[t]] = best[t]
 
 
@@ -77,24 +79,24 @@ def _descends(values: Floats) -> bool:
 
 
 @kernel()
-def prior_logits(order: Ints, tau: Floats, where: Ints, plan: StickPlan, S: int, logits: Floats) -> None:
+def prior_logits(order: Ints, tau: Floats, local_index: Ints, plan: StickPlan, S: int, logits: Floats) -> None:
     """Fill E[log pi_k] - E[log(1 - pi_k)] for the photo's allowed factors."""
     for s in range(S):
-        columns = order[sequence_places(order, where, plan, s)]
+        columns = order[find_positions(order, local_index, plan, s)]
         T = len(columns)
         log_on, log_off, log_break = np.empty(T), np.empty(T), np.empty(T)
         expect_logs(tau[columns], log_on, log_off, log_break)
         for t in range(T):
-            if where[columns[t]] >= 0:
-                logits[where[columns[t]]] = log_on[t] - log_off[t]
+            if local_index[columns[t]] >= 0:
+                logits[local_index[columns[t]]] = log_on[t] - log_off[t]
 
 
 @kernel()
 def add_stick_terms(
     order: Ints,
     tau: Floats,
-    where: Ints,
-    present: Floats,
+    local_index: Ints,
+    expected_count: Floats,
     n_regions: int,
     plan: StickPlan,
     n_sticks: Floats,
@@ -104,9 +106,9 @@ def add_stick_terms(
     entropy = 0.0
     log_prior = 0.0
     for s in range(len(n_sticks)):
-        columns = order[sequence_places(order, where, plan, s)]
+        columns = order[find_positions(order, local_index, plan, s)]
         T = len(columns)
-        count, absent = evidence(columns, where, present, n_regions)
+        count, absent = count_evidence(columns, local_index, expected_count, n_regions)
         log_on, log_off, log_break = np.empty(T), np.empty(T), np.empty(T)
         n_sticks[s] += T
         log_sticks[s] += expect_logs(tau[columns], log_on, log_off, log_break)
@@ -127,8 +129,8 @@ def expect_weights(order: Ints, sticks: Floats, allowed: Ints, plan: StickPlan) 
     mean = np.take_along_axis(np.where(held, mean, 1.0), order, axis=1)
     weight = np.empty_like(mean)
     for s in range(plan.n_sequences):
-        places = plan.sequence[plan.order] == s
-        weight[:, places] = np.cumprod(mean[:, places], axis=1)
+        positions = plan.sequence[plan.order] == s
+        weight[:, positions] = np.cumprod(mean[:, positions], axis=1)
     columns = np.empty_like(weight)
     np.put_along_axis(columns, order, weight, axis=1)
     return columns * allowed.astype(bool)

@@ -15,11 +15,11 @@ from threadpoolctl import threadpool_limits
 from tagsight.model.global_step import SMALLEST_VARIANCE, fix_sparsity, global_step, mean_square
 from tagsight.model.layout import Layout, Shard
 from tagsight.model.local_step import photo_blocks
-from tagsight.model.photo_step import count_exclusive, locate, sum_rows
+from tagsight.model.photo_step import count_exclusive, index_allowed, sum_rows
 from tagsight.model.photo_sticks import update_photo_sticks
 from tagsight.model.sampling import Sample, draw_rows, hash_rows, merge_samples, uniform
 from tagsight.model.settings import Factors, Settings, StickPlan, plan_sticks
-from tagsight.model.state import Appearance, Globals, Local, Scales, Summary
+from tagsight.model.state import Appearance, Globals, Local, Scales, SummaryStatistics
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.runtime.kernels import kernel
 from tagsight.types import Array, Floats
@@ -181,7 +181,7 @@ def blank_globals(settings: Settings, D: int) -> Globals:
     return Globals(Appearance(np.zeros((K, D)), np.ones(K)), Scales(1.0, 1.0), fix_sparsity(alpha), np.zeros((K, K)))
 
 
-def first_globals(summary: Summary, blank: Globals, settings: Settings, affinity: Floats) -> Globals:
+def first_globals(summary: SummaryStatistics, blank: Globals, settings: Settings, affinity: Floats) -> Globals:
     """Return the globals after the first global step, which attributes all variance to noise; M is `affinity`."""
     variance = max(mean_square(summary), SMALLEST_VARIANCE)
     state = global_step(summary, blank._replace(scales=Scales(variance, variance)), settings)
@@ -212,8 +212,8 @@ def _start_photos(
             for j in range(s1 - s0):
                 block[k, j] = nu[s0 - offset + j, factor[k]]
         _make_exclusive(block, count_exclusive(plan, factor))
-        present = np.empty(len(factor))
-        sum_rows(block, present)
-        where = locate(factor, len(plan.sequence))
+        expected_count = np.empty(len(factor))
+        sum_rows(block, expected_count)
+        local_index = index_allowed(factor, len(plan.sequence))
         for _ in range(STICK_ROUNDS):
-            update_photo_sticks(local.order[i], local.sticks[i], where, present, s1 - s0, alpha, plan)
+            update_photo_sticks(local.order[i], local.sticks[i], local_index, expected_count, s1 - s0, alpha, plan)

@@ -56,7 +56,7 @@ def join_locals(parts: Sequence[Local]) -> Local:
     return parts[0] if len(parts) == 1 else Local._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
-class Summary(NamedTuple):
+class SummaryStatistics(NamedTuple):
     """The statistics of photos that the global step and the bound use. Summaries of disjoint photos add up."""
 
     n_regions: float
@@ -73,19 +73,19 @@ class Summary(NamedTuple):
     agreement: float  # sum over neighbours and factors of w P(z_jk = z_mk)
 
 
-def merge(a: Summary, b: Summary) -> Summary:
+def merge(a: SummaryStatistics, b: SummaryStatistics) -> SummaryStatistics:
     """Return the summary of the photos of both."""
-    return Summary._make(x + y for x, y in zip(a, b, strict=True))
+    return SummaryStatistics._make(x + y for x, y in zip(a, b, strict=True))
 
 
-def remove(a: Summary, b: Summary) -> Summary:
+def remove(a: SummaryStatistics, b: SummaryStatistics) -> SummaryStatistics:
     """Return the summary of the photos of `a` without those of `b`."""
-    return Summary._make(x - y for x, y in zip(a, b, strict=True))
+    return SummaryStatistics._make(x - y for x, y in zip(a, b, strict=True))
 
 
-def accumulate(total: Summary, part: Summary) -> Summary:
+def accumulate(total: SummaryStatistics, part: SummaryStatistics) -> SummaryStatistics:
     """Return `merge(total, part)`, computed in the arrays of `total`."""
-    return Summary._make(_add_in_place(whole, piece) for whole, piece in zip(total, part, strict=True))
+    return SummaryStatistics._make(_add_in_place(whole, piece) for whole, piece in zip(total, part, strict=True))
 
 
 def _add_in_place(total: Any, part: Any) -> Any:
@@ -94,8 +94,8 @@ def _add_in_place(total: Any, part: Any) -> Any:
     return total
 
 
-def empty_summary(K: int, D: int, S: int) -> Summary:
+def empty_summary(K: int, D: int, S: int) -> SummaryStatistics:
     """Return the summary of no photos."""
     zeros = np.zeros
     pairs = zeros((K, K)), zeros((K, K))
-    return Summary(0.0, 0.0, zeros(K), *pairs, zeros((K, D)), zeros(S), zeros(S), 0.0, 0.0, 0.0, 0.0)
+    return SummaryStatistics(0.0, 0.0, zeros(K), *pairs, zeros((K, D)), zeros(S), zeros(S), 0.0, 0.0, 0.0, 0.0)

@@ -41,7 +41,7 @@ class FoundObject(NamedTuple):
 def annotate_photo(
     model: TrainedModel,
     photo: PhotoFeatures,
-    posterior: Prediction,
+    prediction: Prediction,
     *,
     n_objects: int = N_OBJECTS,
     n_attributes: int = N_ATTRIBUTES,
@@ -52,15 +52,15 @@ def annotate_photo(
     Probabilities that an index stores as equal are treated as equal, and the first object or region is taken, so that
     the pages of an index and the command give the same result.
     """
-    best = np.argsort(-np.rint(posterior.photo * LEVELS), kind="stable")[:n_objects]
-    found = [describe_region(model, photo, posterior, int(o), n_attributes, threshold) for o in best]
+    best = np.argsort(-np.rint(prediction.photo * LEVELS), kind="stable")[:n_objects]
+    found = [describe_region(model, photo, prediction, int(o), n_attributes, threshold) for o in best]
     return tuple(one for one in found if one.score >= threshold)
 
 
 def describe_object(
     model: TrainedModel,
     photo: PhotoFeatures,
-    posterior: Prediction,
+    prediction: Prediction,
     name: str,
     *,
     box: Box | None = None,
@@ -77,13 +77,13 @@ def describe_object(
         raise InputError(f"the model has no object {name!r}; its objects are {known}")
     o = objects[normalise_tag(name)]
     allowed = None if box is None else select_regions(photo, box)
-    return describe_region(model, photo, posterior, o, n_attributes, threshold, allowed)
+    return describe_region(model, photo, prediction, o, n_attributes, threshold, allowed)
 
 
 def describe_region(
     model: TrainedModel,
     photo: PhotoFeatures,
-    posterior: Prediction,
+    prediction: Prediction,
     o: int,
     n_attributes: int,
     threshold: float,
@@ -94,23 +94,23 @@ def describe_region(
     The attributes are those of the object in the photo, or with `allowed` regions (R,) those of the region.
     """
     if allowed is None:
-        region = find_clearest(posterior.found[:, o])
-        probabilities = posterior.attributes_by_object[o]
+        region = find_best_region(prediction.presence_by_region[:, o])
+        probabilities = prediction.attributes_by_object[o]
     else:
-        region = find_clearest(np.where(allowed, posterior.found[:, o], -1.0))
-        probabilities = posterior.attributes[region]
+        region = find_best_region(np.where(allowed, prediction.presence_by_region[:, o], -1.0))
+        probabilities = prediction.attributes[region]
     ranked = np.argsort(-probabilities, kind="stable")[:n_attributes]
     attributes = [Attribute(model.vocabulary.attributes[a], float(probabilities[a])) for a in ranked]
     return FoundObject(
         model.vocabulary.objects[o],
-        float(posterior.photo[o]),
+        float(prediction.photo[o]),
         region,
         scale_boxes(photo)[region],
         tuple(attribute for attribute in attributes if attribute.score >= threshold),
     )
 
 
-def find_clearest(probabilities: Floats) -> int:
+def find_best_region(probabilities: Floats) -> int:
     """The region with the highest of `probabilities` (R,); the first of those that an index stores as equal."""
     return int(np.argmax(np.rint(probabilities * LEVELS)))
 

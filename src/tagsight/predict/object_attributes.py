@@ -11,7 +11,7 @@ from tagsight.engine.inference import FittedModel
 from tagsight.model.object_attributes import ObjectAttributes, average_objects
 from tagsight.types import Array, Floats, Ints
 
-UNCALIBRATED_ODDS = Calibration(1.0, 0.0, None, 1.0)  # evidence plus prior log-odds, where no photos are held out
+SUM_CALIBRATION = Calibration(1.0, 0.0, None, 1.0)  # evidence plus prior log-odds, where no photos are held out
 SMALLEST_PROBABILITY = 1e-12
 
 
@@ -28,7 +28,7 @@ def compute_deviations(appearance: Floats, X: Array, log_odds: Array) -> ObjectD
     return ObjectDeviations(mean - appearance, n_regions)
 
 
-def split_photos(groups: Ints, *arrays: Array) -> Iterator[tuple[Array, ...]]:
+def split_by_photo(groups: Ints, *arrays: Array) -> Iterator[tuple[Array, ...]]:
     """The rows of each photo; photos are numbered from 0 in `groups`, ascending, and each has regions."""
     ends = np.flatnonzero(np.diff(groups)) + 1
     yield from zip(*(np.split(array, ends) for array in arrays), strict=True)
@@ -52,9 +52,9 @@ def describe_objects(
 ) -> AttributeProbabilities:
     """The attributes in one photo, from its regions' vectors (R, D) and log-odds (R, K)."""
     evidence = weigh_attributes(attributes, appearance, X, log_odds)
-    attributes_by_object = calibration.apply(evidence, attributes.prior_odds)
-    shares = expit(log_odds[:, : len(attributes_by_object)].astype(np.float64))
-    return AttributeProbabilities(attributes_by_object, np.clip(shares @ attributes_by_object, 0.0, 1.0))
+    attributes_by_object = calibration.apply(evidence, attributes.prior_log_odds)
+    probability = expit(log_odds[:, : len(attributes_by_object)].astype(np.float64))
+    return AttributeProbabilities(attributes_by_object, np.clip(probability @ attributes_by_object, 0.0, 1.0))
 
 
 def describe_parts(
@@ -74,7 +74,7 @@ def describe_parts(
     described = np.zeros((len(parts), attributes.probability.shape[1]))
     for o, phi in enumerate(appearance):
         evidence = attributes.weigh(mean - phi, np.full(len(parts), o))
-        described += which[:, [o]] * calibration.apply(evidence, attributes.prior_odds[o])
+        described += which[:, [o]] * calibration.apply(evidence, attributes.prior_log_odds[o])
     return described
 
 

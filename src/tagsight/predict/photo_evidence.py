@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.classifiers.calibration import MAX_LOG_ODDS
+from tagsight.classifiers.calibration import MAX_CALIBRATION_LOG_ODDS
 from tagsight.engine.inference import FittedModel
 from tagsight.types import Array, Floats, Ints
 
@@ -24,7 +24,7 @@ class PhotoEvidence(NamedTuple):
     """Evidence for the factors in I photos."""
 
     objects: Floats  # (I, K_o) highest log-odds of each object over the regions
-    clearest: Ints  # (I, K_o) row of the region with the highest
+    best_region: Ints  # (I, K_o) row of the region with the highest
     attributes: Floats  # (I, K_a) highest log-odds of each attribute over the regions
     attribute_support: Floats  # (I, K_o) w
 
@@ -35,12 +35,12 @@ def collect_photo_evidence(log_odds: Array, groups: Ints, learned: FittedModel) 
     n_objects, n_tagged = settings.factors.objects, settings.factors.tagged
     objects, attributes = log_odds[:, :n_objects], log_odds[:, n_objects:n_tagged]
     first = np.flatnonzero(np.diff(groups, prepend=-1))
-    clearest = first[:, None] + np.stack([part.argmax(axis=0) for part in np.split(objects, first[1:])])
+    best_region = first[:, None] + np.stack([part.argmax(axis=0) for part in np.split(objects, first[1:])])
     strongest = np.maximum.reduceat(attributes, first).astype(np.float64)
     M = settings.affinity * learned.state.affinity[:n_objects, n_objects:n_tagged]
     return PhotoEvidence(
         np.maximum.reduceat(objects, first).astype(np.float64),
-        clearest,
+        best_region,
         strongest,
         compute_attribute_support(strongest, M),
     )
@@ -49,7 +49,7 @@ def collect_photo_evidence(log_odds: Array, groups: Ints, learned: FittedModel) 
 def compute_attribute_support(strongest: Floats, M: Floats) -> Floats:
     """(I, K_o) w, from the highest log-odds (I, K_a) of attributes, -inf where not allowed, and M (K_o, K_a)."""
     allowed = np.isfinite(strongest).astype(np.float64)
-    bounded = np.clip(np.where(allowed, strongest, 0.0), -MAX_LOG_ODDS, MAX_LOG_ODDS)
+    bounded = np.clip(np.where(allowed, strongest, 0.0), -MAX_CALIBRATION_LOG_ODDS, MAX_CALIBRATION_LOG_ODDS)
     support = np.einsum(
         "ia,oa->io", bounded, M
     )  # not by BLAS, so that a photo's sum does not depend on the number of photos

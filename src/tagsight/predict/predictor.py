@@ -10,15 +10,15 @@ from scipy.special import softmax
 from tagsight.classifiers.calibration import UNCALIBRATED, Calibration
 from tagsight.classifiers.fit import adapt_classifiers
 from tagsight.classifiers.photo_prior import PhotoPrior, apply_photo_prior
-from tagsight.classifiers.regions import Regions
+from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.classifiers.score import RegionClassifiers, RegionScores, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.inference import FittedModel, Inference, NewPhotos, infer_photos, infer_transductively
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.transforms import Projection, Views, compute_directions, project
+from tagsight.features.transforms import Projection, Views, normalise_features, project
 from tagsight.model.layout import Edges
 from tagsight.model.object_attributes import ObjectAttributes
-from tagsight.predict.object_attributes import describe_objects, split_photos
+from tagsight.predict.object_attributes import describe_objects, split_by_photo
 from tagsight.predict.photo_evidence import collect_photo_evidence
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats, Ints
@@ -38,17 +38,21 @@ class Prediction(NamedTuple):
     attributes_by_object: Floats  # (K_o, K_a) P(the object in this photo has the attribute), calibrated
 
     @property
-    def found(self) -> Floats:
-        """(R, K_o) P_o p_jo / max_m p_mo: the probability in the photo, scaled by the relative one of the region."""
-        clearest = self.objects.max(axis=0, initial=np.finfo(np.float64).tiny)
-        return self.photo * self.objects / clearest
+    def presence_by_region(self) -> Floats:
+        """(R, K_o) P_o p_jo / max_m p_mo, with P = `photo` and p = `objects`.
+
+        In the most probable region of an object it is the probability that the object is in the photo; other regions
+        have less, in proportion to their probability of being the object.
+        """
+        highest = self.objects.max(axis=0, initial=np.finfo(np.float64).tiny)
+        return self.photo * self.objects / highest
 
 
 class Embedding(NamedTuple):
-    """Maps the feature vectors of regions to the vectors of the model."""
+    """Maps the feature vectors of regions to embeddings, the vectors of the model and the region classifiers."""
 
     views: Views
-    projection: Projection  # of directions, on principal components
+    projection: Projection  # of normalised features, on principal components
 
 
 class FittedParts(NamedTuple):
@@ -124,7 +128,7 @@ def _score_regions(
 ) -> RegionScores:
     classifiers = predictor.parts.classifiers
     assert classifiers is not None
-    regions = Regions(photos, predictor.embedding.views, stacked.X)
+    regions = EmbeddedRegions(photos, predictor.embedding.views, stacked.X)
     if transductive:
         classifiers = adapt_classifiers(regions, classifiers)
     return score_regions(regions, classifiers, tagged[:, : predictor.parts.learned.settings.factors.objects])
@@ -162,12 +166,12 @@ def _predict_by_posterior(
     )
     if object_attributes is None:
         attributes = log_odds[:, factors.objects : factors.tagged]
-        of_objects = calibration.apply(attributes[evidence.clearest])
+        of_objects = calibration.apply(attributes[evidence.best_region])
         return _Scores(classes, calibration.apply(attributes), photo, of_objects)
     appearance = inference.appearance[: factors.objects]
     described = [
-        describe_objects(object_attributes, calibration, appearance, X, odds)
-        for X, odds in split_photos(groups, stacked.X, objects)
+        describe_objects(object_attributes, calibration, appearance, X, log_odds_of_objects)
+        for X, log_odds_of_objects in split_by_photo(groups, stacked.X, objects)
     ]
     allowed = tagged[:, factors.objects :]
     of_regions = np.concatenate([one.by_region for one in described]) * allowed[groups]
@@ -227,13 +231,13 @@ def stack_regions(photos: Sequence[PhotoFeatures], embedding: Embedding) -> Stac
 
 
 def embed(features: Array, embedding: Embedding) -> Array:
-    """(R, D) float32 vectors of the regions of one photo: projected directions of unit length, minus the photo effect.
+    """(R, D) float32 embeddings of the regions of one photo: projected, of unit length, minus the photo effect.
 
-    The photo effect is a share c of the photo's mean vector: x_j - c mean_m x_m. The mean is common to all regions of
-    the photo, such as the light, and carries little information about a single region.
+    The photo effect is a fraction c of the photo's mean vector: x_j - c mean_m x_m. The mean is common to all regions
+    of the photo, such as the light, and carries little information about a single region.
     """
     views, projection = embedding
-    vectors = project(compute_directions(features, views), projection)
+    vectors = project(normalise_features(features, views), projection)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     if views.photo_effect:
         vectors -= np.float32(views.photo_effect) * vectors.mean(axis=0)

@@ -27,11 +27,11 @@ class RegionLabels(NamedTuple):
     """The label of each region, and its probability."""
 
     label: Ints  # (R,) 0 background, 1.. objects
-    share: Floats  # (R,)
+    probability: Floats  # (R,)
 
     def apply_threshold(self, threshold: float) -> Ints:
         """(R,) the labels with a probability of at least `threshold`; 0 elsewhere."""
-        return np.where(self.share >= threshold, self.label, 0)
+        return np.where(self.probability >= threshold, self.label, 0)
 
 
 def choose_labels(objects: Floats) -> RegionLabels:

@@ -26,12 +26,12 @@ class PhotoRegions(NamedTuple):
     size: tuple[int, int]  # (W, H) of the whole photo
     labels: Array  # (h, w) int32, at the scale of analysis
     boxes: Array  # (R, 4) in the whole photo
-    probabilities: Floats  # (R, K); those of objects are `Prediction.found`
+    probabilities: Floats  # (R, K); those of objects are `Prediction.presence_by_region`
     named: RegionLabels
     names: FactorNames
 
 
-class ScoredWord(NamedTuple):
+class RankedWord(NamedTuple):
     """A word, and the probability that it applies."""
 
     name: str
@@ -44,9 +44,9 @@ class RegionDetails(NamedTuple):
     region: int
     box: Box
     object: str | None  # None: no object
-    objects: tuple[ScoredWord, ...]
-    attributes: tuple[ScoredWord, ...]
-    discovered: tuple[ScoredWord, ...]
+    objects: tuple[RankedWord, ...]
+    attributes: tuple[RankedWord, ...]
+    discovered: tuple[RankedWord, ...]
 
     def to_json(self) -> dict[str, Any]:
         """The JSON value of the web API."""
@@ -91,7 +91,7 @@ def list_objects(photo: PhotoRegions, n_objects: int = N_OBJECTS) -> list[Listed
     """The most probable objects of a photo, in the order and with the scores of `annotate_photo`.
 
     The highest probability of an object over the regions is the probability that it is in the photo
-    (`Prediction.found`).
+    (`Prediction.presence_by_region`).
     """
     objects = photo.probabilities[:, : len(photo.names.objects)]
     best = np.argsort(-objects.max(axis=0), kind="stable")[:n_objects]
@@ -101,9 +101,9 @@ def list_objects(photo: PhotoRegions, n_objects: int = N_OBJECTS) -> list[Listed
     ]
 
 
-def rank_words(scores: Floats, names: tuple[str, ...], n: int) -> tuple[ScoredWord, ...]:
+def rank_words(scores: Floats, names: tuple[str, ...], n: int) -> tuple[RankedWord, ...]:
     """The `n` most probable words, best first."""
-    return tuple(ScoredWord(names[k], float(scores[k])) for k in np.argsort(-scores, kind="stable")[:n])
+    return tuple(RankedWord(names[k], float(scores[k])) for k in np.argsort(-scores, kind="stable")[:n])
 
 
 def paint_objects(photo: PhotoRegions, *, threshold: float = 0.0) -> Array:

@@ -26,7 +26,7 @@ from tagsight.errors import InputError
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.features.transforms import Projection, project
 from tagsight.model.fit import Fit
-from tagsight.model.free_factors import SAMPLE
+from tagsight.model.free_factors import ICA_SAMPLE
 from tagsight.model.layout import Edges, Shard, lay_out
 from tagsight.model.local_step import BLOCK, add_squares
 from tagsight.model.settings import plan_sticks
@@ -179,7 +179,7 @@ class OnDiskBatches:
 
 
 class BatchRows:
-    """The vectors (N, D) of all regions, in blocks of ALIGN photos (see `classifiers.rows.Rows`)."""
+    """The vectors (N, D) of all regions, in blocks of ALIGN photos (see `classifiers.rows.BlockedRows`)."""
 
     def __init__(self, batches: PhotoBatches, n_regions: int, length: int):
         self._batches = batches
@@ -234,7 +234,7 @@ def plan_length(limit: int, sizes: Ints, allowed: Array, D: int) -> int:
     K = allowed.shape[1]
     regions, active = float(sizes.mean()), float(allowed.sum(axis=1).mean())
     photo = regions * (4 * D + GRAPH + 16 * active + 12 * K) + 96 * K
-    beside = SAMPLE * (D + K) * ICA_COPIES + PER_REGION * int(sizes.sum()) + 4 * BAGS * K * len(sizes) + SPARE
+    beside = ICA_SAMPLE * (D + K) * ICA_COPIES + PER_REGION * int(sizes.sum()) + 4 * BAGS * K * len(sizes) + SPARE
     least = int(photo * ALIGN)
     left = leave_room(limit, beside + least, f"training on {len(sizes)} photos")
     return ALIGN * (1 + int(left / (photo * ALIGN)))

@@ -17,11 +17,11 @@ from tagsight.engine.checkpoint import Checkpoint
 from tagsight.engine.fit import FitSpec
 from tagsight.engine.inference import FittedModel
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.transforms import compute_directions, learn_projection, learn_standard_projection, learn_views
+from tagsight.features.transforms import learn_projection, learn_standard_projection, learn_views, normalise_features
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop, Sweep
 from tagsight.model.settings import Factors, Settings
-from tagsight.predict.object_attributes import UNCALIBRATED_ODDS, describe_objects, split_photos
+from tagsight.predict.object_attributes import SUM_CALIBRATION, describe_objects, split_by_photo
 from tagsight.predict.predictor import Calibrations, Embedding, FittedParts, Predictor
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.runtime.memory import leave_room
@@ -30,14 +30,14 @@ from tagsight.training.batches import FeatureSpace, InMemoryBatches, OnDiskBatch
 from tagsight.training.examples import TopRegions, find_top_regions, merge_top_regions
 from tagsight.training.held_out import HeldOutFit, calibrate_classifiers, calibrate_posteriors
 from tagsight.training.options import TrainOptions, check_options
-from tagsight.training.training_data import BatchedTrainingData, fit_attributes, infer_batches
+from tagsight.training.training_data import BatchedTrainingData, fit_object_attributes, infer_batches
 from tagsight.types import Array, Ints
 
 LENGTH = 256  # of a region's vector after projection
-SAMPLE = 20_000  # regions that views and projection are learned from
+EMBEDDING_SAMPLE = 20_000  # regions that views and projection are learned from
 HELD_OUT = 0.2  # share of the photos used for calibration
 FEWEST_TO_HOLD_OUT = 50  # photos below which none are held out
-FEW = 8  # photos that suffice to compile the kernels
+WARM_UP_PHOTOS = 8  # photos that suffice to compile the kernels
 MAX_SWEEPS, TOL = 200, 1e-6
 
 
@@ -123,7 +123,7 @@ def fit_photos(
         batches = context.make_batches(tagged_photos, space, "fitting")
         parts, bound = _fit_parts(tagged_photos, batches, space, context, "fitting")
         if held_out is None:
-            calibration = Calibrations(attributes=UNCALIBRATED_ODDS) if parts.object_attributes else Calibrations()
+            calibration = Calibrations(attributes=SUM_CALIBRATION) if parts.object_attributes else Calibrations()
             held_out = HeldOutFit(0.0, calibration)
         if parts.classifiers:
             parts = parts._replace(classifiers=parts.classifiers._replace(bias=held_out.bias))
@@ -142,7 +142,7 @@ def _find_top_regions(
     for batch, log_odds in infer_batches(batches, parts.learned, _allow(tagged_photos.allow_tagged(options), options)):
         if parts.object_attributes:
             appearance = parts.learned.state.appearance.mean[: factors.objects]
-            photos = split_photos(batch.stacked.groups, batch.stacked.X, log_odds)
+            photos = split_by_photo(batch.stacked.groups, batch.stacked.X, log_odds)
             described = [
                 describe_objects(
                     parts.object_attributes, predictor.calibration.attributes, appearance, *photo
@@ -158,15 +158,17 @@ def _learn_space(tagged_photos: _TaggedPhotos, options: TrainOptions) -> Feature
     """Views and principal components of a random sample of regions from all photos."""
     rng = np.random.default_rng(options.seed)
     n_regions = int(tagged_photos.sizes.sum())
-    share = min(1.0, SAMPLE / n_regions)
+    share = min(1.0, EMBEDDING_SAMPLE / n_regions)
     first = tagged_photos.photos[0]
     if options.memory is not None:
         width = first.features.shape[1]
-        leave_room(options.memory, width * (10 * min(SAMPLE, n_regions) + 12 * width), "the sample of regions")
+        leave_room(
+            options.memory, width * (10 * min(EMBEDDING_SAMPLE, n_regions) + 12 * width), "the sample of regions"
+        )
     sample = np.concatenate([photo.features[rng.random(len(photo.features)) < share] for photo in tagged_photos.photos])
     views = learn_views(first.blocks, sample, photo_effect=options.photo_effect)
     length = min(LENGTH, sample.shape[1])
-    projection = learn_projection(compute_directions(sample, views), length)
+    projection = learn_projection(normalise_features(sample, views), length)
     return FeatureSpace(Embedding(views, projection), learn_standard_projection(sample, length))
 
 
@@ -186,7 +188,7 @@ def _plan_batches(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: _F
 
 def _compile_kernels(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: _FitContext) -> None:
     """Fit a few photos, so that the memory that compilers never release is taken before batches are planned."""
-    few = tagged_photos.select(np.arange(len(tagged_photos.photos)) < FEW)
+    few = tagged_photos.select(np.arange(len(tagged_photos.photos)) < WARM_UP_PHOTOS)
     batches = InMemoryBatches(few.photos, space)
     context = context._replace(report=no_progress, checkpoint=None)
     few_tags = few.allow_tagged(context.options)
@@ -210,7 +212,7 @@ def _fit_parts(
     learned, bound = _fit_model(batches, tagged, attributes.shape[1], space.length, context, stage)
     parts = FittedParts(learned)
     if options.attributes_of == "objects":
-        object_attributes = fit_attributes(batches, learned, tagged_photos.tags, _allow(tagged, options))
+        object_attributes = fit_object_attributes(batches, learned, tagged_photos.tags, _allow(tagged, options))
         parts = parts._replace(object_attributes=object_attributes)
     if options.photo_prior is not None:
         photo_prior = fit_photo_prior(tagged_photos.photos, objects, space.standard, options.photo_prior)

@@ -7,7 +7,7 @@ import numpy as np
 from tagsight.classifiers.calibration import UNCALIBRATED, Calibration, fit_calibration
 from tagsight.classifiers.score import RegionClassifiers, score_regions
 from tagsight.data.vocabulary import Tags
-from tagsight.predict.object_attributes import UNCALIBRATED_ODDS, split_photos, weigh_attributes
+from tagsight.predict.object_attributes import SUM_CALIBRATION, split_by_photo, weigh_attributes
 from tagsight.predict.photo_evidence import collect_photo_evidence
 from tagsight.predict.predictor import Calibrations, FittedParts
 from tagsight.training.batches import FeatureSpace, PhotoBatches
@@ -66,16 +66,16 @@ def calibrate_posteriors(batches: PhotoBatches, tags: Tags, parts: FittedParts) 
         photo_scores[batch.photo_range] = photo_prior.score(batch.photos) if photo_prior else evidence.attribute_support
         tagged = np.nonzero(tags.objects[batch.photo_range])
         if object_attributes:
-            photos = split_photos(batch.stacked.groups, batch.stacked.X, log_odds)
+            photos = split_by_photo(batch.stacked.groups, batch.stacked.X, log_odds)
             weighed = [weigh_attributes(object_attributes, appearance, *photo) for photo in photos]
             of_objects += [weighed[i][[o]] for i, o in zip(*tagged, strict=True)]
         else:
-            of_objects.append(log_odds[evidence.clearest[tagged], n_objects:n_tagged])
+            of_objects.append(log_odds[evidence.best_region[tagged], n_objects:n_tagged])
     photo, object_ = np.nonzero(tags.objects)
     if object_attributes:
-        prior = object_attributes.prior_odds[object_]
+        prior = object_attributes.prior_log_odds[object_]
         attributes = _calibrate(np.concatenate([*of_objects, prior[:0]]), tags.attributes[photo], prior)
-        attributes = UNCALIBRATED_ODDS if attributes == UNCALIBRATED else attributes
+        attributes = SUM_CALIBRATION if attributes == UNCALIBRATED else attributes
     else:
         bare = ~tags.objects.any(axis=1)
         attributes = _calibrate(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.classifiers.regions import Regions
+from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.inference import FittedModel, NewPhotos, infer_photos
 from tagsight.features.transforms import Projection
@@ -20,7 +20,7 @@ from tagsight.model.object_attributes import (
     solve_effects,
     weigh_objects,
 )
-from tagsight.predict.object_attributes import compute_deviations, split_photos
+from tagsight.predict.object_attributes import compute_deviations, split_by_photo
 from tagsight.runtime.interrupts import check_stop
 from tagsight.training.batches import BatchRows, FeatureSpace, PhotoBatch, PhotoBatches, standardise_blocks
 from tagsight.types import Array
@@ -33,7 +33,7 @@ def infer_batches(batches: PhotoBatches, learned: FittedModel, allowed: Array) -
         yield batch, infer_photos(learned, NewPhotos(*batch.stacked, allowed[batch.photo_range])).log_odds
 
 
-def fit_attributes(batches: PhotoBatches, learned: FittedModel, tags: Tags, allowed: Array) -> ObjectAttributes:
+def fit_object_attributes(batches: PhotoBatches, learned: FittedModel, tags: Tags, allowed: Array) -> ObjectAttributes:
     """Fit the attributes of objects to photos and tags.
 
     Objects are where the posterior, given `allowed` (I, K), is on.
@@ -42,7 +42,7 @@ def fit_attributes(batches: PhotoBatches, learned: FittedModel, tags: Tags, allo
     appearance = learned.state.appearance.mean[: tags.objects.shape[1]]
     sums = Deviations.none(tags.attributes.shape[1], appearance.shape[1])
     for batch, log_odds in infer_batches(batches, learned, allowed):
-        photos = list(split_photos(batch.stacked.groups, batch.stacked.X, log_odds))
+        photos = list(split_by_photo(batch.stacked.groups, batch.stacked.X, log_odds))
         for first in range(0, len(photos), BLOCK):  # sums over blocks that no batch divides
             last = min(first + BLOCK, len(photos))
             block = slice(batch.photo_range.start + first, batch.photo_range.start + last)
@@ -68,7 +68,7 @@ class BatchedTrainingData(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Length of a vector of strengths."""
+        """Length of a feature vector."""
         return int(self.space.embedding.views.ends[-1])
 
     @property
@@ -77,8 +77,8 @@ class BatchedTrainingData(NamedTuple):
         return self.batches.spill_dir
 
     @property
-    def directions(self) -> BatchRows:
-        """The model's vectors (N, D) of all regions."""
+    def embeddings(self) -> BatchRows:
+        """The embeddings (N, D) of all regions."""
         return BatchRows(self.batches, self.n_regions, self.space.length)
 
     @property
@@ -90,18 +90,18 @@ class BatchedTrainingData(NamedTuple):
         """The features of all regions projected by `standard`, in blocks of whole photos."""
         return standardise_blocks(self.batches, self.space.standard)
 
-    def regions(self) -> Iterator[Regions]:
+    def regions(self) -> Iterator[EmbeddedRegions]:
         """The regions, batch after batch."""
         for batch in self.batches:
             yield batch_regions(batch, self.space)
 
-    def located(self) -> Iterator[tuple[Regions, Array]]:
+    def located(self) -> Iterator[tuple[EmbeddedRegions, Array]]:
         """The regions with the model's log-odds (N, K_o) of objects, batch after batch."""
         n_objects = self.locator.settings.factors.objects
         for batch, log_odds in infer_batches(self.batches, self.locator, self.allowed):
             yield batch_regions(batch, self.space), log_odds[:, :n_objects]
 
 
-def batch_regions(batch: PhotoBatch, space: FeatureSpace) -> Regions:
+def batch_regions(batch: PhotoBatch, space: FeatureSpace) -> EmbeddedRegions:
     """The regions of a batch, for region classifiers."""
-    return Regions(batch.photos, space.embedding.views, batch.stacked.X)
+    return EmbeddedRegions(batch.photos, space.embedding.views, batch.stacked.X)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from tagsight.engine.cuda.local_step import local_step
+from tagsight.engine.cuda.local_step import cuda_local_step
 from tagsight.engine.cuda.recorded_step import RecordedStep
 from tagsight.engine.cuda.resident import Posterior, download_posterior, upload_photos, upload_posterior
 from tagsight.engine.local_file import SavedPosterior, save_posterior
@@ -14,7 +14,7 @@ from tagsight.model.free_factors import sample_residuals
 from tagsight.model.layout import Shard
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings, plan_sticks
-from tagsight.model.state import Globals, Local, Summary
+from tagsight.model.state import Globals, Local, SummaryStatistics
 
 
 class CudaBatch:
@@ -43,11 +43,11 @@ class CudaBatch:
         """The local posterior, in this process's memory."""
         return self._download(self._posterior)
 
-    def summarise(self, state: Globals) -> Summary:
+    def summarise(self, state: Globals) -> SummaryStatistics:
         """Return the summary of the current local posterior."""
-        return local_step(self._photos, self._posterior, state, self._settings, passes=0)
+        return cuda_local_step(self._photos, self._posterior, state, self._settings, passes=0)
 
-    def step(self, state: Globals) -> Summary:
+    def step(self, state: Globals) -> SummaryStatistics:
         """Update the local posterior and return its summary."""
         return self._step(state)
 

@@ -20,7 +20,7 @@ from tagsight.engine.cuda.sweep_kernel import sweep_photos
 from tagsight.engine.cuda.transfer import cut, fetch, join, pack
 from tagsight.model.noise import weight_by_shape
 from tagsight.model.settings import Settings, plan_sticks
-from tagsight.model.state import Globals, Summary
+from tagsight.model.state import Globals, SummaryStatistics
 from tagsight.types import Array, Floats
 
 FACTORS, REGIONS = 8, 32  # size of a tile, which one warp holds in registers
@@ -52,14 +52,14 @@ class Totals(NamedTuple):
     sticks: Tensor  # (2 + S,) entropy, log prior, sum of E[log v]
 
 
-def local_step(
+def cuda_local_step(
     photos: Photos,
     posterior: Posterior,
     state: Globals,
     settings: Settings,
     passes: int,
     log_odds: Tensor | None = None,
-) -> Summary:
+) -> SummaryStatistics:
     """Update `posterior` in place with `passes` sweeps and return its summary.
 
     `log_odds`, with the layout of `posterior.assign`, is filled with the logits of nu, which distinguish values of nu
@@ -73,7 +73,7 @@ def local_step(
 def compute_totals(
     photos: Photos, posterior: Posterior, potentials: DevicePotentials, passes: int, log_odds: Tensor | None = None
 ) -> Totals:
-    """Return the sums of a local step; this is the part of `local_step` that runs on the GPU."""
+    """Return the sums of a local step; this is the part of `cuda_local_step` that runs on the GPU."""
     return reduce(
         _accumulate, (_update_chunk(chunk, photos, posterior, potentials, passes, log_odds) for chunk in photos.chunks)
     )
@@ -151,7 +151,7 @@ def sweep_chunk(
         COUPLED=potentials.coupling != 0.0,
         CENTRED=potentials.centred,
         EXCLUSIVE=potentials.exclusive,
-        KEEP_ODDS=log_odds is not None,
+        KEEP_LOG_ODDS=log_odds is not None,
         PARTS=len(potentials.weighted_mean),
         FACTORS=FACTORS,
         REGIONS=REGIONS,
@@ -301,10 +301,10 @@ def _accumulate(total: Totals, part: Totals) -> Totals:
     return Totals._make(a.add_(b) for a, b in zip(total, part, strict=True))
 
 
-def make_summary(total: Sequence[Array], photos: Photos, settings: Settings) -> Summary:
+def make_summary(total: Sequence[Array], photos: Photos, settings: Settings) -> SummaryStatistics:
     """Return the summary with the sums in `total`, the arrays of `Totals`."""
     count, pair, photo_pair, cross, assign, sticks = total
-    return Summary(
+    return SummaryStatistics(
         n_regions=float(len(photos.neighbour_start) - 1),
         square=photos.square,
         count=count,

@@ -16,14 +16,14 @@ from tagsight.engine.cuda.local_step import (
     Totals,
     compute_potentials,
     compute_totals,
+    cuda_local_step,
     list_globals,
-    local_step,
     make_summary,
 )
 from tagsight.engine.cuda.resident import Photos, Posterior
 from tagsight.engine.cuda.transfer import cut, fetch, join, pack
 from tagsight.model.settings import Settings
-from tagsight.model.state import Globals, Summary
+from tagsight.model.state import Globals, SummaryStatistics
 
 # Recordings never run at the same time, so all can share the memory of their temporary arrays.
 _recorded: WeakSet[torch.cuda.CUDAGraph] = WeakSet()
@@ -46,12 +46,12 @@ class RecordedStep:
         self._compiled = False
         self._recording: _Recording | None = None
 
-    def __call__(self, state: Globals) -> Summary:
-        """See `local_step`. The first step compiles the kernels, the second records them; a CPU records nothing."""
+    def __call__(self, state: Globals) -> SummaryStatistics:
+        """See `cuda_local_step`. The first step compiles the kernels, the second records them, except on a CPU."""
         photos, settings = self._photos, self._settings
         if not self._compiled:
             self._compiled = photos.features.is_cuda
-            return local_step(photos, self._posterior, state, settings, settings.passes)
+            return cuda_local_step(photos, self._posterior, state, settings, settings.passes)
         recording = self._recording = self._recording or self._record(state)
         recording.inputs.copy_(pack(list_globals(state), recording.inputs.device), non_blocking=True)
         recording.graph.replay()

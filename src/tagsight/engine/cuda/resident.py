@@ -42,7 +42,7 @@ class Photos(NamedTuple):
     stick_start: Tensor  # (I + 1,)
     sequence: Tensor  # (K,) int32, stick sequence of each column
     exclusive: Tensor  # (K,) int32, 1 for factors of which at most one is on in a region
-    square: float | Floats  # as in `model.state.Summary`, of the features in their type on the GPU
+    square: float | Floats  # as in `model.state.SummaryStatistics`, of the features in their type on the GPU
     most_sticks: int  # largest number of sticks of a photo
     n_sticks: Floats  # (S,)
     log_orders: float  # sum over sequences of log T!, the number of their orders

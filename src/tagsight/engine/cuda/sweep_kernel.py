@@ -19,10 +19,10 @@ def sweep_photos(
     nu, log_odds, count, projection, logits, bias, B, R, exclusive, factor_start, factor, assign_start, slot_start,
     colour_start, class_start, neighbour_start, neighbour, weight, precision, coupling, first_photo, first_slot,
     n_columns, K,
-    COUPLED: tl.constexpr, CENTRED: tl.constexpr, EXCLUSIVE: tl.constexpr, KEEP_ODDS: tl.constexpr,
+    COUPLED: tl.constexpr, CENTRED: tl.constexpr, EXCLUSIVE: tl.constexpr, KEEP_LOG_ODDS: tl.constexpr,
     PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
 ):  # fmt: skip
-    """Update every nu of the photos once, in place, and fill `log_odds` with the logits of the new nu if KEEP_ODDS.
+    """Update every nu of the photos once, in place, and fill `log_odds` with the logits of the new nu if KEEP_LOG_ODDS.
 
     `projection` (PARTS, K, n_columns) sums to phi X^T of the slots from `first_slot` on, `logits` (photos, K) are those
     of the sticks, `precision` (1,) is 1 / sigma^2. Without fields all regions of a photo are one class. `count`
@@ -61,7 +61,7 @@ def sweep_photos(
             _update_tile(
                 j0, last, mine, log_odds, count, projection, logits, bias, B, R, factors, neighbour_start + slot,
                 neighbour, weight, scale, coupling, n_exclusive, n_factors, n_regions, n_columns, K,
-                COUPLED, CENTRED, EXCLUSIVE, KEEP_ODDS, PARTS, FACTORS, REGIONS,
+                COUPLED, CENTRED, EXCLUSIVE, KEEP_LOG_ODDS, PARTS, FACTORS, REGIONS,
             )  # fmt: skip
         if COUPLED:
             tl.debug_barrier()
@@ -71,7 +71,7 @@ def sweep_photos(
 def _update_tile(
     j0, last, mine, log_odds, count, projection, logits, bias, B, R, factors, neighbour_start, neighbour, weight,
     scale, coupling, n_exclusive, n_factors, n_regions, n_columns, K,
-    COUPLED: tl.constexpr, CENTRED: tl.constexpr, EXCLUSIVE: tl.constexpr, KEEP_ODDS: tl.constexpr,
+    COUPLED: tl.constexpr, CENTRED: tl.constexpr, EXCLUSIVE: tl.constexpr, KEEP_LOG_ODDS: tl.constexpr,
     PARTS: tl.constexpr, FACTORS: tl.constexpr, REGIONS: tl.constexpr,
 ):  # fmt: skip
     """Update all factors of REGIONS regions of one colour class, from region `j0` on."""
@@ -88,7 +88,7 @@ def _update_tile(
         _update_exclusive(
             line, j, real, e0, degree, most, mine, log_odds, count, projection, logits, bias, B, R, factors, neighbour,
             weight, scale, coupling, n_exclusive, n_factors, n_regions, n_columns, K,
-            COUPLED, CENTRED, KEEP_ODDS, PARTS, FACTORS, REGIONS,
+            COUPLED, CENTRED, KEEP_LOG_ODDS, PARTS, FACTORS, REGIONS,
         )  # fmt: skip
     for k0 in range(n_exclusive, n_factors, FACTORS):
         k = k0 + line
@@ -101,7 +101,7 @@ def _update_tile(
         )  # fmt: skip
         _update_independent(
             k, line, column, tile, j, real, eta, mine, log_odds, count, B, R, n_factors, n_regions, K,
-            CENTRED, KEEP_ODDS, FACTORS,
+            CENTRED, KEEP_LOG_ODDS, FACTORS,
         )  # fmt: skip
 
 
@@ -109,8 +109,8 @@ def _update_tile(
 def _update_exclusive(
     line, j, real, e0, degree, most, mine, log_odds, count, projection, logits, bias, B, R, factors, neighbour, weight,
     scale, coupling, n_exclusive, n_factors, n_regions, n_columns, K,
-    COUPLED: tl.constexpr, CENTRED: tl.constexpr, KEEP_ODDS: tl.constexpr, PARTS: tl.constexpr, FACTORS: tl.constexpr,
-    REGIONS: tl.constexpr,
+    COUPLED: tl.constexpr, CENTRED: tl.constexpr, KEEP_LOG_ODDS: tl.constexpr, PARTS: tl.constexpr,
+    FACTORS: tl.constexpr, REGIONS: tl.constexpr,
 ):  # fmt: skip
     """Update the exclusive factors of regions `j`: nu_jk = exp(eta_k) / (1 + sum_l exp(eta_l)).
 
@@ -143,16 +143,16 @@ def _update_exclusive(
             FACTORS, REGIONS,
         )  # fmt: skip
         lag = tl.minimum(eta - highest[None, :], 0.0)  # above 0 only beyond the tile
-        _store_exclusive(k, tile, j, lag, rest, mine, log_odds, count, n_exclusive, n_regions, CENTRED, KEEP_ODDS)
+        _store_exclusive(k, tile, j, lag, rest, mine, log_odds, count, n_exclusive, n_regions, CENTRED, KEEP_LOG_ODDS)
     tl.debug_barrier()
 
 
 @triton.jit
 def _store_exclusive(
     k, tile, j, lag, rest, mine, log_odds, count, n_exclusive, n_regions, CENTRED: tl.constexpr,
-    KEEP_ODDS: tl.constexpr,
+    KEEP_LOG_ODDS: tl.constexpr,
 ):  # fmt: skip
-    """Store nu = exp(lag) / (1 + exp(rest)) of exclusive factors `k` in regions `j`, and its logit if KEEP_ODDS.
+    """Store nu = exp(lag) / (1 + exp(rest)) of exclusive factors `k` in regions `j`, and its logit if KEEP_LOG_ODDS.
 
     `lag` are the log-odds minus the highest of the region, `rest` is the log of the sum of exp(lag) of all the others.
     """
@@ -162,17 +162,17 @@ def _store_exclusive(
     tl.store(block, after, mask=tile)
     if CENTRED:
         _add_to_count(count, k, n_exclusive, tl.sum(tl.where(tile, after - before, 0.0), axis=1))
-    if KEEP_ODDS:
+    if KEEP_LOG_ODDS:
         top = lag >= 0.0
         others = tl.where(top, 1.0, 1.0 + tl.exp(rest)[None, :] - tl.exp(lag))
-        odds = tl.where(top, -rest[None, :], lag - tl.log(others))
-        tl.store(log_odds + k[:, None] * n_regions + j[None, :], odds, mask=tile)
+        new_log_odds = tl.where(top, -rest[None, :], lag - tl.log(others))
+        tl.store(log_odds + k[:, None] * n_regions + j[None, :], new_log_odds, mask=tile)
 
 
 @triton.jit
 def _update_independent(
     k, line, column, tile, j, real, eta, mine, log_odds, count, B, R, n_factors, n_regions, K,
-    CENTRED: tl.constexpr, KEEP_ODDS: tl.constexpr, FACTORS: tl.constexpr,
+    CENTRED: tl.constexpr, KEEP_LOG_ODDS: tl.constexpr, FACTORS: tl.constexpr,
 ):  # fmt: skip
     """Update factors `k` of regions `j` one after another: nu_jk = 1 / (1 + exp(-eta_k)), eta += B_k (change of nu_jk).
 
@@ -181,7 +181,7 @@ def _update_independent(
     block = mine + k[:, None] * n_regions + j[None, :]
     before = tl.load(block, mask=tile, other=0.0)
     after = before
-    odds = eta
+    new_log_odds = eta
     for r in tl.static_range(FACTORS):
         this = line[:, None] == r
         logit = _pick_row(eta, this)
@@ -194,13 +194,13 @@ def _update_independent(
             rise = R + tl.sum(tl.where(line == r, column, 0), axis=0) * K
             eta -= (tl.load(rise + column) * share)[:, None]
         after = tl.where(this, value[None, :], after)
-        if KEEP_ODDS:
-            odds = tl.where(this, logit[None, :], odds)
+        if KEEP_LOG_ODDS:
+            new_log_odds = tl.where(this, logit[None, :], new_log_odds)
     tl.store(block, after, mask=tile)
     if CENTRED:
         _add_to_count(count, k, n_factors, tl.sum(tl.where(tile, after - before, 0.0), axis=1))
-    if KEEP_ODDS:
-        tl.store(log_odds + k[:, None] * n_regions + j[None, :], odds, mask=tile)
+    if KEEP_LOG_ODDS:
+        tl.store(log_odds + k[:, None] * n_regions + j[None, :], new_log_odds, mask=tile)
 
 
 @triton.jit

@@ -22,7 +22,7 @@ from tagsight.model.layout import Shard
 from tagsight.model.local_step import BLOCK
 from tagsight.model.sampling import Sample
 from tagsight.model.settings import Settings
-from tagsight.model.state import Globals, Local, Summary, join_locals
+from tagsight.model.state import Globals, Local, SummaryStatistics, join_locals
 from tagsight.runtime.interrupts import POLL, check_stop
 from tagsight.storage.files import locate_cache
 from tagsight.storage.locks import hold_lock
@@ -102,12 +102,12 @@ class RayBatch:
             return self._collected
         return join_locals(own_arrays(fetch([actor.local.remote(self._journal) for actor in self.actors])))
 
-    def summarise(self, state: Globals) -> Summary:
+    def summarise(self, state: Globals) -> SummaryStatistics:
         """Return the summary of the current local posterior."""
         shared = ray.put(state)
         return self._merge([actor.summarise.remote(self._journal, shared) for actor in self.actors])
 
-    def step(self, state: Globals) -> Summary:
+    def step(self, state: Globals) -> SummaryStatistics:
         """Update the local posterior and return its summary."""
         return self._perform(Operation("step", state), self._merge)
 
@@ -155,7 +155,7 @@ class RayBatch:
             self._journal = Journal(self._journal.number, [])
         return result
 
-    def _merge(self, summaries: Sequence[Any]) -> Summary:
+    def _merge(self, summaries: Sequence[Any]) -> SummaryStatistics:
         return own_arrays(fetch(self._reduce(summaries, lambda actor, a, b: actor.merge.remote(a, b))))
 
     def _reduce(self, references: Sequence[Any], combine: Callable[[Any, Any, Any], Any]) -> Any:

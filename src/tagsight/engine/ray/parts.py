@@ -10,7 +10,7 @@ from tagsight.engine.checkpoint import FORMAT
 from tagsight.engine.shard_file import save_shard
 from tagsight.model.layout import Layout, Shard
 from tagsight.model.local_step import add_squares
-from tagsight.model.state import Local, Summary
+from tagsight.model.state import Local, SummaryStatistics
 from tagsight.storage.records import load_record, save_record
 
 SHARD, COMMIT = "shard", "commit.safetensors"
@@ -70,7 +70,7 @@ class Commit(NamedTuple):
     number: int
     local: Local
     previous: Local | None  # that `restore` returns to; None: `local`
-    answer: Summary | None  # result of the last operation
+    answer: SummaryStatistics | None  # result of the last operation
 
 
 def save_commit(commit: Commit, path: Path) -> None:

@@ -13,7 +13,7 @@ from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import TagsightError
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings
-from tagsight.model.state import Globals, Local, Summary, merge
+from tagsight.model.state import Globals, Local, SummaryStatistics, merge
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array
 
@@ -49,13 +49,13 @@ class ShardWorker:
         self._number, local, previous, self._answer = load_commit(folder / COMMIT)
         self._batch = ThreadBatch(load_shard(folder / SHARD), local, settings, map, previous)
 
-    def perform(self, journal: Journal) -> Summary | None:
+    def perform(self, journal: Journal) -> SummaryStatistics | None:
         """Perform the operations of the journal that are not done yet, and return the result of the last."""
         self._perform_until(journal)
         return self._answer
 
     @one_blas_thread()
-    def summarise(self, journal: Journal, state: Globals) -> Summary:
+    def summarise(self, journal: Journal, state: Globals) -> SummaryStatistics:
         """Return the summary of the posterior after the journal's operations."""
         self._perform_until(journal)
         return self._batch.summarise(own_arrays(state))
@@ -78,7 +78,7 @@ class ShardWorker:
         if with_previous:
             save_local(self._batch.previous, previous_path(folder, part))
 
-    def merge(self, a: Summary, b: Summary) -> Summary:
+    def merge(self, a: SummaryStatistics, b: SummaryStatistics) -> SummaryStatistics:
         """See `model.state.merge`."""
         return merge(a, b)
 
@@ -101,7 +101,7 @@ class ShardWorker:
                     Commit(self._number, self._batch.local, self._batch.previous, self._answer), self._folder / COMMIT
                 )
 
-    def _apply(self, operation: Operation) -> Summary | None:
+    def _apply(self, operation: Operation) -> SummaryStatistics | None:
         if operation.state is not None:
             return self._batch.step(operation.state)
         if operation.name == "clear_free":
