@@ -1,5 +1,6 @@
 """A cached kernel is never used after a change of a source from which it was compiled."""
 
+import ast
 import importlib
 import sys
 from pathlib import Path
@@ -30,9 +31,8 @@ def caller():
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in place of the package for the stamp of the sources."""
-    (tmp_path / "model").mkdir()
-    (tmp_path / "regions").mkdir()
-    (tmp_path / "runtime").mkdir()
+    for folder in ("features", "model", "regions", "runtime"):
+        (tmp_path / folder).mkdir()
     (tmp_path / "runtime/kernels.py").write_text("c = 1\n")
     (tmp_path / "model/numerics.py").write_text("a = 1\n")
     (tmp_path / "model" / "sticks.py").write_text("b = 1\n")
@@ -41,7 +41,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["runtime/kernels.py", "model/numerics.py", "model/sticks.py", "model/new.py", "regions/new.py"]
+    "name",
+    ["runtime/kernels.py", "model/numerics.py", "model/sticks.py", "model/new.py", "regions/new.py", "features/new.py"],
 )
 def test_the_stamp_depends_on_every_source_of_kernels(package: Path, name: str):
     before = kernels.stamp_sources()
@@ -54,6 +55,24 @@ def test_all_kernels_are_in_the_folders_of_the_stamp():
     package = Path(kernels.__file__).parents[1]
     homes = {path.relative_to(package).parts[0] for path in package.rglob("*.py") if "@kernel(" in path.read_text()}
     assert homes == set(kernels.FOLDERS)
+
+
+def test_no_module_compiles_kernels_with_a_decorator_of_numba():
+    """Those of Numba would be cached without the stamp and the verification, or not at all."""
+    package = Path(kernels.__file__).parents[1]
+    importing = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "numba" in _list_packages(node)
+    }
+    assert importing == {"runtime/kernels.py"}
+
+
+def _list_packages(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """The top-level packages of an import statement."""
+    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+    return [name.partition(".")[0] for name in names]
 
 
 def test_another_stamp_is_another_key(monkeypatch: pytest.MonkeyPatch):

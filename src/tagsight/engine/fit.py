@@ -39,7 +39,7 @@ def fit_shards(
     target: ComputeTarget,
     checkpoint: FitCheckpoint | None = None,
 ) -> tuple[Fit, list[LocalBatch]]:
-    """Fit to shards in memory, with one global step per shard.
+    """Fit to shards in memory. Each shard is a batch, so there is a global step after each.
 
     Returns the fit and one batch per shard, with its local posterior. The fit resumes from `checkpoint` if that holds
     progress, and saves its own there. A stop signal ends it after a sweep.
@@ -70,9 +70,10 @@ def fit_stored_shards(
     n_threads: int | None = None,
     checkpoint: FitCheckpoint | None = None,
 ) -> Fit:
-    """Fit to shards on disk, with one global step per sweep; their local posteriors are written to `folder`.
+    """Fit to shards on disk. All shards are one batch, so there is one global step per sweep.
 
-    `square` is the sum of squares of all features (`model.local_step.add_squares`). For `checkpoint` see `fit_shards`.
+    Their local posteriors are written to `folder`. `square` is the sum of squares of all features
+    (`model.local_step.add_squares`). For `checkpoint` see `fit_shards`.
     """
     D, settings, loop, affinity, _, seed = spec
     progress = checkpoint and checkpoint.load_progress()

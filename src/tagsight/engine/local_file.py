@@ -1,7 +1,7 @@
 """Local posteriors as files of `storage.records`: exact arrays with a checksum, written atomically.
 
-A batch saves the posterior of each of its shards in one folder: `current-0`, `current-1`, ... While new free factors
-are on trial it also saves the posteriors that it may restore: `previous-0`, `previous-1`, ...
+A batch saves the posterior of each of its shards in one folder: `current-0`, `current-1`, ... During a trial (see
+`model.fit`) it also saves the posteriors that it may restore: `previous-0`, `previous-1`, ...
 """
 
 import os

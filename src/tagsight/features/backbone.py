@@ -66,7 +66,10 @@ class Backbone:
         ).hexdigest()
 
     def maps(self, pixels: Array, names: tuple[str, ...] | None = None, *, zoom: float = 1.0) -> list[FeatureMap]:
-        """The named maps (all of them if None) of a photo, RGB (h, w, 3) uint8, enlarged `zoom` times."""
+        """The named maps (all of them if None) of a photo, RGB (h, w, 3) uint8.
+
+        `zoom` multiplies the size of the network's input: with 0.6, a photo of 640 pixels is reduced to about 384.
+        """
         names = self.map_names if names is None else names
         maps = self.forward(self.prepare(pixels, zoom=zoom), names)
         return [FeatureMap(name, values) for name, values in zip(names, maps, strict=True)]

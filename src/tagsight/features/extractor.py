@@ -61,7 +61,7 @@ class MapUse(NamedTuple):
     name: str
     direction_weight: float = 1.0  # see `transforms`
     strength_weight: float = 1.0
-    zoom: float = 1.0  # factor on the size of the network's input
+    zoom: float = 1.0  # multiplies the size of the network's input; below 1 the photo is reduced
 
 
 class DeepSettings(NamedTuple):

@@ -21,10 +21,10 @@ from typing import Literal
 
 import cv2
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from tagsight.errors import InputError
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Array
 
 Interpolation = Literal["bilinear", "nearest"]
@@ -94,7 +94,7 @@ def _interpolate(pixels: int, cells: int, interpolation: Interpolation) -> tuple
     return before, position - before
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add_cell_shares(labels: Array, top: Array, down: Array, left: Array, right: Array, shares: Array) -> None:
     """Add every pixel's bilinear weights into shares (R, rows, columns).
 
@@ -135,7 +135,7 @@ def _count_soft(lab: Array, labels: Array, n_regions: int, bins: int) -> Array:
     return counts.reshape(n_regions, -1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add_colour_shares(lab: Array, labels: Array, below: Array, above: Array, counts: Array) -> None:
     """Add each pixel's eight shares into counts (R, bins, bins, bins); `above` is the upper bin's share."""
     height, width = labels.shape

@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numba import njit
 
 from tagsight.errors import InputError
+from tagsight.runtime.kernels import kernel
 from tagsight.types import Array
 
 STRIDE = 5
@@ -89,7 +89,7 @@ def _compute_taps(points: Array, size: int, side: int) -> tuple[Array, Array]:
     return np.clip(taps, 0, side - 1), weights.astype(np.float32)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _share_orientations(channels: Array, maps: Array) -> None:
     """Fill maps (h, w, 24) from channels (h, w, 3): a_o of each channel's central differences."""
     height, width, _ = channels.shape
@@ -112,7 +112,7 @@ def _share_orientations(channels: Array, maps: Array) -> None:
                 maps[y, x, 8 * c + corner] = diagonal * min(p, q)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _sum_bins(maps: Array, tap_y: Array, weight_y: Array, tap_x: Array, weight_x: Array, level: Array) -> None:
     """Fill level (rows, columns, 384) with the histograms: columns are summed first, into one line of the photo."""
     rows, columns, _ = level.shape
@@ -139,7 +139,7 @@ def _sum_bins(maps: Array, tap_y: Array, weight_y: Array, tap_x: Array, weight_x
                             target[n] += weight * source[n]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _normalise(level: Array, floor: np.float32) -> None:
     """Replace each histogram h by sqrt(h / (sum h + 16 floor)), in place."""
     rows, columns, length = level.shape

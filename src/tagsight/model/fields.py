@@ -6,7 +6,8 @@ The same, centred on the photo:                        rho M_kl (z_jk - mean_m z
 
 Independent factors with rates pi are both on in a share pi_k pi_l of the regions. The normaliser of the within-region
 field corrects for this; to first order in rho it is log Z_i = N_i rho sum_{k<l} M_kl pi_k pi_l. It depends on pi and is
-dropped, as in the paper: positively correlated factors then turn each other on in every region. The centred field has
+dropped, as in the paper: positively correlated factors then increase each other's probability in
+every region of a photo. The centred field has
 that term, with the photo's mean for pi: its log-potential is rho N_i M_kl times the covariance of z_k and z_l in the
 photo.
 

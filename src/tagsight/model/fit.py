@@ -1,8 +1,14 @@
 """The fitting loop: local steps, a global step after each batch, the stop rule, proposals for the free factors.
 
-A fit runs in stages: sweeps until convergence; one trial of proposed free factors per contrast; and, if a trial raised
-the bound, more sweeps with M learned. `FitProgress` records the progress after a sweep, so that a fit can stop after
-any sweep and resume later.
+A fit runs in stages. Each sweeps until the bound converges:
+
+1. The first stage sweeps from the start.
+2. The trials follow, one per contrast of `free_factors`. A trial begins with a proposal: appearances, found with that
+   contrast, which replace those of all free factors. A trial that ends with a higher bound is accepted. Otherwise it is
+   rejected, and the state before it is restored. M stays fixed, because bounds under different M cannot be compared.
+3. The last stage re-estimates M again, if M is learned and a trial was accepted.
+
+`FitProgress` records the progress after a sweep, so that a fit can stop after any sweep and resume later.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +39,7 @@ class Batch(Protocol):
 
 
 class FitBatch(Batch, Protocol):
-    """A batch that supports trials of proposed free factors."""
+    """A batch that supports trials."""
 
     def sample_residuals(self, state: Globals, size: int, seed: int) -> Sample:
         """Return a sample of regions minus the contribution of the tagged factors."""
@@ -60,7 +66,7 @@ class Fit(NamedTuple):
 
     state: Globals
     summary: SummaryStatistics
-    sweeps: tuple[Sweep, ...]  # without those of rejected proposals
+    sweeps: tuple[Sweep, ...]  # without those of rejected trials
     n_run: int  # all sweeps run
     converged: bool
 
@@ -70,7 +76,7 @@ class Fit(NamedTuple):
         return self.sweeps[-1].bound.total
 
 
-FIRST, LAST = 0, len(CONTRASTS) + 1  # stages; those between are trials, one per contrast
+FIRST, LAST = 0, len(CONTRASTS) + 1  # stages; the trials are between them
 
 
 class FitProgress(NamedTuple):
@@ -113,7 +119,7 @@ def fit(
     seed: int,
     progress: FitProgress | None = None,
 ) -> Fit:
-    """Sweep until the bound converges; then try proposals for the free factors, and sweep on if one was accepted.
+    """Run all stages of a fit.
 
     With several batches this is memoised variational inference (Hughes and Sudderth, 2013): the summary of
     each batch is stored and replaced after its next local step, so the bound is exact and needs no learning rate.
@@ -121,17 +127,16 @@ def fit(
     """
     at = progress or _start_progress(batches, D, settings, affinity)
     while True:
-        # Bounds under different M cannot be compared, so trials keep M fixed.
         stage_settings = settings._replace(learn_affinity=settings.learn_affinity and not at.on_trial)
         stage_loop = loop._replace(on_progress=partial(_report_progress, loop, at))
-        ended = run_sweeps(
+        result = run_sweeps(
             batches, at.summaries, at.state, stage_settings, stage_loop, n_run=at.n_run, sweeps=at.sweeps
         )
-        best = _accept_stage(batches, at, ended)
-        following = _start_next_stage(batches, at, best, settings, loop, seed)
-        if following is None:
+        best = _accept_stage(batches, at, result)
+        next_stage = _start_next_stage(batches, at, best, settings, loop, seed)
+        if next_stage is None:
             return best
-        at = following
+        at = next_stage
 
 
 def has_converged(sweeps: Sequence[Sweep], tol: float) -> bool:
@@ -187,18 +192,18 @@ def _report_progress(loop: Loop, at: FitProgress, progress: FitProgress) -> None
     loop.on_progress(progress._replace(stage=at.stage, best=at.best, first_bound=at.first_bound))
 
 
-def _accept_stage(batches: Sequence[FitBatch], at: FitProgress, ended: Fit) -> Fit:
-    """Return the best fit after the stage of `at`, which ended with `ended`; a trial must have raised the bound."""
+def _accept_stage(batches: Sequence[FitBatch], at: FitProgress, result: Fit) -> Fit:
+    """Return the best fit after the stage of `at`, which ended with `result`; restore the batches after a rejection."""
     if at.best is None:
-        return ended
+        return result
     if not at.on_trial:
-        return ended._replace(sweeps=at.best.sweeps + ended.sweeps)
-    if ended.bound > at.best.bound:
-        higher = tuple(sweep for sweep in ended.sweeps if sweep.bound.total > at.best.bound)
-        return ended._replace(sweeps=at.best.sweeps + higher)
+        return result._replace(sweeps=at.best.sweeps + result.sweeps)
+    if result.bound > at.best.bound:
+        higher = tuple(sweep for sweep in result.sweeps if sweep.bound.total > at.best.bound)
+        return result._replace(sweeps=at.best.sweeps + higher)
     for batch in batches:
         batch.restore()
-    return at.best._replace(n_run=ended.n_run)
+    return at.best._replace(n_run=result.n_run)
 
 
 def _start_next_stage(

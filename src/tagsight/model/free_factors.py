@@ -1,12 +1,13 @@
-r"""Proposals for the free factors, which no tag anchors, and their usage after training.
+"""Proposals for the free factors, and their usage after training.
 
-Coordinate ascent leaves free factors mixed: one stands for the sum of two. After the tagged factors have
-converged, the residual is R = Z_free A_free + noise with binary Z: independent, strongly non-Gaussian sources, which
-is the model of independent component analysis (ICA). Its components, scaled so that a source is 0 or 1, are proposed
-as new appearances. The fit accepts them only if it converges to a higher bound (`model.fit`).
+No tag limits the photos of a free factor, and coordinate ascent leaves free factors mixed: one stands for the sum of
+two. After the tagged factors have converged, the residual is R = Z_free A_free + noise with binary Z: independent,
+strongly non-Gaussian sources, which is the model of independent component analysis (ICA). A proposal consists of the
+components of ICA as new appearances, scaled so that a source is 0 or 1. The fit tries it in a trial (`model.fit`).
 
-Two contrasts are tried. The kurtosis of a Bernoulli(p) source vanishes at p = 0.21 and 0.79 and its skewness
-at p = 0.5. A contrast cannot separate two sources for which it vanishes, so the other one is tried as well.
+A contrast is the statistic that ICA maximises. There is one proposal for each of two. The kurtosis of a Bernoulli(p)
+source vanishes at p = 0.21 and 0.79 and its skewness at p = 0.5. A contrast cannot separate two sources for which it
+vanishes, so there is a second proposal with the other.
 """
 
 import warnings
@@ -99,7 +100,7 @@ def find_sources(R: Floats, noise: float, most: int, contrast: Contrast, seed: i
     Y = R @ axes.T
     ica = FastICA(q, whiten="unit-variance", fun=contrast, max_iter=500, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the bound decides whether the proposal is accepted
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the bound decides whether the trial is accepted
         ica.fit(Y)
     levels = np.array([_upper_level(source) for source in (Y @ ica.components_.T).T])
     return levels[:, None] * (np.linalg.pinv(ica.components_).T @ axes)

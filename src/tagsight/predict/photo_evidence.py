@@ -1,14 +1,14 @@
 """Photo-level evidence from the posterior of regions, and the attribute support of objects.
 
-The log-odds of factors are tens of nats, since a region's features are correlated. The messages of the field within
-regions, about half a nat at the strength of the preset, have no effect beside them. They are therefore computed again
-on the calibrated scale. With s_ik the highest log-odds of factor k in photo i, clipped as in calibration, the attribute
-support of object o is
+The log-odds of a factor in a region are tens of nats, because the model treats correlated features as independent. The
+field within regions changes them by about half a nat (with the preset's rho), which has almost no effect. Its term is
+therefore computed once more for the whole photo and gets a weight of its own in the calibration. With s_ik the highest
+log-odds of factor k in photo i, clipped as in calibration, the attribute support of object o is
 
     w_io = sum_a M_oa s_ia / sum_a |M_oa|     over the attributes a that the photo may have:
 
-the mean evidence for the attributes that correlate with the object. Its weight beside s_io is fitted on held-out photos
-(`training/held_out.py`). Without a field (rho = 0) it is 0.
+the mean evidence for the attributes that correlate with the object. Its weight relative to s_io is fitted on held-out
+photos (`training/held_out.py`). Without a field (rho = 0) it is 0.
 """
 
 from typing import NamedTuple

@@ -58,7 +58,7 @@ class Embedding(NamedTuple):
 class FittedParts(NamedTuple):
     """The parts of a predictor that are fitted to the regions of the training photos."""
 
-    learned: FittedModel  # the model of regions
+    learned: FittedModel  # the fitted model: its globals, summary and settings
     object_attributes: ObjectAttributes | None = None  # None: attributes are factors of regions
     photo_prior: PhotoPrior | None = None  # None: no photo-level prior
     classifiers: RegionClassifiers | None = None  # None: the model's posterior predicts

@@ -25,8 +25,8 @@ from tagsight.errors import InputError
 from tagsight.regions.permutohedral import build_lattice, filter_values
 from tagsight.types import Array
 
-NOWHERE = 0.02  # a label that is less probable at every pixel is left out
-LEAST = 1e-4  # smallest probability, so that its logarithm is finite
+MIN_LABEL_PROBABILITY = 0.02  # a label that is less probable at every pixel is left out
+MIN_PROBABILITY = 1e-4  # smallest probability, so that its logarithm is finite
 TRUNCATE = 4.5
 
 Filter = Callable[[Array], Array]  # (N, L) -> (N, L): values summed by a kernel
@@ -55,10 +55,10 @@ def refine_labels(probability: Array, pixels: Array, field: Field = DEFAULTS) ->
         raise InputError(f"probabilities {probability.shape} and pixels {pixels.shape} are not of one photo")
     height, width, n_labels = probability.shape
     flat = probability.reshape(-1, n_labels)
-    kept = np.flatnonzero(flat.max(axis=0) >= min(NOWHERE, float(flat.max())))
+    kept = np.flatnonzero(flat.max(axis=0) >= min(MIN_LABEL_PROBABILITY, float(flat.max())))
     if len(kept) == 1:
         return np.full((height, width), kept[0])
-    unary = np.log(np.maximum(flat[:, kept], LEAST)).astype(np.float32)
+    unary = np.log(np.maximum(flat[:, kept], MIN_PROBABILITY)).astype(np.float32)
     filters = [
         (field.spatial_weight, normalise_kernel(make_spatial_filter((height, width), field.spatial_reach), len(flat))),
         (field.bilateral_weight, normalise_kernel(make_bilateral_filter(pixels, field), len(flat))),

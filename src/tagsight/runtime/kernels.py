@@ -18,7 +18,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from tagsight.runtime.interrupts import defer_interrupt
 
-FOLDERS = ("model", "regions")  # of the package, with kernels in them
+FOLDERS = ("features", "model", "regions")  # of the package, with kernels in them
 
 
 def stamp_sources() -> str:

@@ -1,4 +1,6 @@
-"""Photos in batches for the fit: all in memory, or on disk with one batch in memory at a time.
+"""Photo batches, the photos that training loads together: all in memory, or one at a time from disk.
+
+A photo batch is one shard of the fit. All of them are one batch of the fit, with one global step per sweep.
 
 Both give the same results: photos are independent of each other, and sums run over blocks of photos that no batch
 divides.
@@ -41,7 +43,7 @@ ALIGN = 4 * BLOCK  # photos; the length of a batch is a multiple of it
 GRAPH = 430  # per region, for edges, the layout and its computation
 ICA_COPIES = 40  # per number of the sample
 PER_REGION = 72
-BAGS = 3  # per photo: its objects, background among them
+BAGS = 3  # assumed number of bags per photo: one per tagged object, and background
 SPARE = 32 * 10**6
 
 
@@ -58,7 +60,7 @@ class FeatureSpace(NamedTuple):
 
 
 class PhotoBatch(NamedTuple):
-    """Consecutive photos with their regions."""
+    """Consecutive photos with their regions, in memory at the same time."""
 
     photo_range: slice  # their numbers among all photos
     photos: Sequence[PhotoFeatures]
@@ -66,7 +68,7 @@ class PhotoBatch(NamedTuple):
 
 
 class PhotoBatches(Protocol):
-    """All photos, batch after batch."""
+    """All photos, one photo batch after the other."""
 
     @property
     def spill_dir(self) -> Path | None:
@@ -78,7 +80,7 @@ class PhotoBatches(Protocol):
         ...
 
     def fit(self, spec: FitSpec, allowed: Array, *, target: ComputeTarget, checkpoint: FitCheckpoint | None) -> Fit:
-        """Fit the model, with one global step per sweep, where photos allow the factors in `allowed` (I, K)."""
+        """Fit the model, with all photos as one batch, where photos allow the factors in `allowed` (I, K)."""
         ...
 
 
@@ -226,15 +228,15 @@ class Subset(Sequence[PhotoFeatures]):
 def plan_length(limit: int, sizes: Ints, allowed: Array, D: int) -> int:
     """The number of photos per batch with which this process stays within `limit` bytes of memory.
 
-    A photo needs its vectors, its graph while it is laid out, its posterior four times (old, new, and as the bytes of
-    both files), and nu and log-odds of all K factors when it is inferred. In addition there are the sample for the
-    renewal of free factors, in the copies that ICA makes of it, and for the region classifiers a few numbers per region
-    and the bags of attributes of each localised object.
+    A photo of a batch needs memory for its vectors, for its graph while the layout is computed, for its posterior four
+    times (old and new, and the bytes of both files), and for nu and log-odds of all K factors during inference. Not
+    proportional to the batch are the sample for proposals of free factors and the copies that ICA makes of it, and, for
+    the region classifiers, a few numbers per region of all photos and the targets of all bags.
     """
     K = allowed.shape[1]
     regions, active = float(sizes.mean()), float(allowed.sum(axis=1).mean())
     photo = regions * (4 * D + GRAPH + 16 * active + 12 * K) + 96 * K
-    beside = ICA_SAMPLE * (D + K) * ICA_COPIES + PER_REGION * int(sizes.sum()) + 4 * BAGS * K * len(sizes) + SPARE
+    fixed = ICA_SAMPLE * (D + K) * ICA_COPIES + PER_REGION * int(sizes.sum()) + 4 * BAGS * K * len(sizes) + SPARE
     least = int(photo * ALIGN)
-    left = leave_room(limit, beside + least, f"training on {len(sizes)} photos")
+    left = leave_room(limit, fixed + least, f"training on {len(sizes)} photos")
     return ALIGN * (1 + int(left / (photo * ALIGN)))

@@ -34,10 +34,10 @@ from tagsight.training.training_data import BatchedTrainingData, fit_object_attr
 from tagsight.types import Array, Ints
 
 LENGTH = 256  # of a region's vector after projection
-EMBEDDING_SAMPLE = 20_000  # regions that views and projection are learned from
-HELD_OUT = 0.2  # share of the photos used for calibration
+EMBEDDING_SAMPLE = 20_000  # regions from which views and projections are learned
+HELD_OUT = 0.2  # fraction of the photos used for calibration
 FEWEST_TO_HOLD_OUT = 50  # photos below which none are held out
-WARM_UP_PHOTOS = 8  # photos that suffice to compile the kernels
+WARM_UP_PHOTOS = 8  # photos of the fit that compiles the kernels
 MAX_SWEEPS, TOL = 200, 1e-6
 
 
@@ -158,14 +158,14 @@ def _learn_space(tagged_photos: _TaggedPhotos, options: TrainOptions) -> Feature
     """Views and principal components of a random sample of regions from all photos."""
     rng = np.random.default_rng(options.seed)
     n_regions = int(tagged_photos.sizes.sum())
-    share = min(1.0, EMBEDDING_SAMPLE / n_regions)
+    rate = min(1.0, EMBEDDING_SAMPLE / n_regions)
     first = tagged_photos.photos[0]
     if options.memory is not None:
         width = first.features.shape[1]
         leave_room(
             options.memory, width * (10 * min(EMBEDDING_SAMPLE, n_regions) + 12 * width), "the sample of regions"
         )
-    sample = np.concatenate([photo.features[rng.random(len(photo.features)) < share] for photo in tagged_photos.photos])
+    sample = np.concatenate([photo.features[rng.random(len(photo.features)) < rate] for photo in tagged_photos.photos])
     views = learn_views(first.blocks, sample, photo_effect=options.photo_effect)
     length = min(LENGTH, sample.shape[1])
     projection = learn_projection(normalise_features(sample, views), length)
@@ -198,18 +198,18 @@ def _compile_kernels(tagged_photos: _TaggedPhotos, space: FeatureSpace, context:
 
 
 def _fit_parts(
-    tagged_photos: _TaggedPhotos, batches: PhotoBatches, space: FeatureSpace, context: _FitContext, stage: str
+    tagged_photos: _TaggedPhotos, batches: PhotoBatches, space: FeatureSpace, context: _FitContext, name: str
 ) -> tuple[FittedParts, tuple[float, ...]]:
     """The fitted parts, and the model's bound after each sweep.
 
-    Region classifiers are trained on a second model that has objects only. In a model with attributes, an appearance
-    that attributes explain needs no object, so objects are localised less well. Without object tags there are no region
-    classifiers.
+    Region classifiers are trained with a localisation model, which has no attribute factors: attribute factors would
+    absorb variance that should go to the object factor, so objects would be localised less well. Without attribute tags
+    it is the model itself. Without object tags there are no region classifiers.
     """
     options = context.options
     objects, attributes = tagged_photos.tags
     tagged = tagged_photos.allow_tagged(options)
-    learned, bound = _fit_model(batches, tagged, attributes.shape[1], space.length, context, stage)
+    learned, bound = _fit_model(batches, tagged, attributes.shape[1], space.length, context, name)
     parts = FittedParts(learned)
     if options.attributes_of == "objects":
         object_attributes = fit_object_attributes(batches, learned, tagged_photos.tags, _allow(tagged, options))
@@ -218,17 +218,17 @@ def _fit_parts(
         photo_prior = fit_photo_prior(tagged_photos.photos, objects, space.standard, options.photo_prior)
         parts = parts._replace(photo_prior=photo_prior)
     if options.classifiers and objects.shape[1]:
-        locator = learned
+        localisation_model = learned
         if attributes.shape[1]:
-            locator, _ = _fit_model(batches, objects, 0, space.length, context, f"{stage} localisation")
+            localisation_model, _ = _fit_model(batches, objects, 0, space.length, context, f"{name} localisation")
         n_regions = int(tagged_photos.sizes.sum())
-        data = BatchedTrainingData(batches, space, locator, _allow(objects, options), n_regions)
+        data = BatchedTrainingData(batches, space, localisation_model, _allow(objects, options), n_regions)
         parts = parts._replace(classifiers=fit_classifiers(data, tagged_photos.tags, options.weights))
     return parts, bound
 
 
 def _fit_model(
-    batches: PhotoBatches, tags: Array, n_attributes: int, D: int, context: _FitContext, stage: str
+    batches: PhotoBatches, tags: Array, n_attributes: int, D: int, context: _FitContext, name: str
 ) -> tuple[FittedModel, tuple[float, ...]]:
     """A fitted model of regions, and its bound after each sweep."""
     options = context.options
@@ -245,11 +245,11 @@ def _fit_model(
     )
 
     def report(sweep: Sweep) -> None:
-        context.report(stage, sweep.number, MAX_SWEEPS)
+        context.report(name, sweep.number, MAX_SWEEPS)
 
     loop = Loop(MAX_SWEEPS, TOL, report)
     spec = FitSpec(D, settings, loop, start_affinity(tags, settings), options.start, options.seed)
-    checkpoint = context.checkpoint and context.checkpoint.fit(stage.replace(" ", "-"))
+    checkpoint = context.checkpoint and context.checkpoint.fit(name.replace(" ", "-"))
     fit = checkpoint and checkpoint.load_fit()
     fit = fit or batches.fit(spec, _allow(tags, options), target=options.target, checkpoint=checkpoint)
     return FittedModel(fit.state, fit.summary, settings), tuple(sweep.bound.total for sweep in fit.sweeps)

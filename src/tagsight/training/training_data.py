@@ -62,7 +62,7 @@ class BatchedTrainingData(NamedTuple):
 
     batches: PhotoBatches
     space: FeatureSpace
-    locator: FittedModel
+    localisation_model: FittedModel
     allowed: Array
     n_regions: int
 
@@ -97,8 +97,8 @@ class BatchedTrainingData(NamedTuple):
 
     def located(self) -> Iterator[tuple[EmbeddedRegions, Array]]:
         """The regions with the model's log-odds (N, K_o) of objects, batch after batch."""
-        n_objects = self.locator.settings.factors.objects
-        for batch, log_odds in infer_batches(self.batches, self.locator, self.allowed):
+        n_objects = self.localisation_model.settings.factors.objects
+        for batch, log_odds in infer_batches(self.batches, self.localisation_model, self.allowed):
             yield batch_regions(batch, self.space), log_odds[:, :n_objects]
 
 

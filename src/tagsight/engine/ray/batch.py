@@ -27,7 +27,7 @@ from tagsight.runtime.interrupts import POLL, check_stop
 from tagsight.storage.files import locate_cache
 from tagsight.storage.locks import hold_lock
 
-PATIENCE = 120  # seconds to wait for free cores of the cluster
+CORE_TIMEOUT = 120  # seconds to wait for free cores of the cluster
 _NAME = re.compile(r"[0-9a-f]{16}")  # name of a folder created by `open_ray_batches`
 
 
@@ -39,20 +39,20 @@ def open_ray_batches(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]
     """
     root = locate_cache().resolve() / "ray"
     folder = root / secrets.token_hex(8)
-    made: list[RayBatch] = []
+    batches: list[RayBatch] = []
 
     def make(shard: Shard, local: Local, settings: Settings, *, previous: Local | None = None) -> RayBatch:
-        made.append(RayBatch(shard, local, settings, folder / str(len(made)), n_actors, previous))
-        return made[-1]
+        batches.append(RayBatch(shard, local, settings, folder / str(len(batches)), n_actors, previous))
+        return batches[-1]
 
     _remove_abandoned(root)
     with join_cluster(), hold_lock(_lock_of(folder), wait=False, remove=True):
         try:
             yield make
-            for batch in made:
+            for batch in batches:
                 batch.collect_posterior()
         finally:
-            for batch in made:
+            for batch in batches:
                 batch.close()
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -180,15 +180,15 @@ def _reserve_cores(n_actors: int) -> PlacementGroup:
     if not reserved:
         remove_placement_group(group)
         raise InputError(
-            f"the Ray cluster had no free cores for {n_actors} actors within {PATIENCE} s: try again later, or use "
+            f"the Ray cluster had no free cores for {n_actors} actors within {CORE_TIMEOUT} s: try again later, or use "
             "fewer workers"
         )
     return group
 
 
 def _await_group(group: PlacementGroup) -> bool:
-    """Wait until the cores are reserved; return False after PATIENCE seconds."""
-    end = time.monotonic() + PATIENCE
+    """Wait until the cores are reserved; return False after CORE_TIMEOUT seconds."""
+    end = time.monotonic() + CORE_TIMEOUT
     while time.monotonic() < end:
         check_stop()
         if group.wait(POLL):

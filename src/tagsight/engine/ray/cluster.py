@@ -18,7 +18,7 @@ from tagsight.errors import InputError, TagsightError
 from tagsight.runtime.interrupts import POLL, SIGNALS, check_stop
 from tagsight.storage.files import can_write
 
-PATIENCE = 10  # seconds to wait for an answer of a cluster
+CONNECT_TIMEOUT = 10  # seconds to wait for an answer of a cluster
 REINSTALL = 0.01  # seconds between two installations of signal handlers while Ray removes them
 AHEAD = 3  # tasks submitted per core before their results are needed
 
@@ -169,7 +169,7 @@ def _check_address(address: str) -> None:
         raise ValueError("Ray Client is not supported; run on a machine of the cluster, with address 'auto'")
     host, _, port = address.rpartition(":")
     if host:
-        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
 
 
 def _call(function: bytes, item: Any) -> Any:
