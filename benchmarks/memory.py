@@ -1,8 +1,8 @@
 """Training with features larger than memory: peak resident memory under a limit, and equality with training in memory.
 
 Photos are drawn when they are needed and never stored, like photos in the feature cache. One fit with both fields and
-renewal of free factors is measured in a process of its own, in memory and under the limit; --classifiers adds the fit
-of objects alone and the region classifiers.
+the trials of free factors is measured in a process of its own, in memory and under the limit; --classifiers adds the
+localisation model and the region classifiers.
 """
 
 import argparse
@@ -107,7 +107,7 @@ def measure(
     n_photos: int, budget: int | None, sweeps: int, with_classifiers: bool, folder: Path | None
 ) -> dict[str, Any]:
     fitting.FEWEST_TO_HOLD_OUT = n_photos + 1  # one fit, without calibration
-    fitting.MAX_SWEEPS, fitting.TOL = sweeps, 1e-2  # converges early, so that renewal is tried
+    fitting.MAX_SWEEPS, fitting.TOL = sweeps, 1e-2  # converges early, so that trials are run
     rng = np.random.default_rng(0)
     chances = np.repeat([1.5 / N_OBJECTS, 12 / N_ATTRIBUTES], [N_OBJECTS, N_ATTRIBUTES])
     matrix = (rng.random((n_photos, len(chances))) < chances).astype(np.uint8)

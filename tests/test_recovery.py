@@ -62,7 +62,7 @@ def test_planted_exclusive_factors_are_recovered(seed: int, n_free: int, shrinka
     assert f1(model.assign_[:, :TAGGED] > 0.5, train.assign[:, :TAGGED]) >= 0.95
     found = match(model.appearance_mean_[:TAGGED], train.appearance[:TAGGED])
     assert np.median(found) >= 0.95
-    if n_free == 0:  # without renewal, a free factor may replace an object
+    if n_free == 0:  # without trials, a free factor may replace an object
         assert found.min() >= 0.9
     unseen = model.infer(test.X, groups=test.groups, edges=test.edges)
     assert f1(unseen.assign[:, :TAGGED] > 0.5, test.assign[:, :TAGGED]) >= 0.9

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagsight.classifiers.background import compute_coverage, has_background
+from tagsight.classifiers.background import compute_coverage, has_background_class
 from tagsight.classifiers.rows import InMemoryRows
 from tagsight.types import Array, Ints
 
@@ -29,17 +29,17 @@ def draw_photos(*, named: int, n_photos: int = 60, always: bool = False) -> Samp
 def test_there_is_no_background_where_every_appearance_has_a_tag() -> None:
     sample = draw_photos(named=6)
     assert compute_coverage(*sample) == pytest.approx(1.0, abs=0.02)
-    assert not has_background(*sample)
+    assert not has_background_class(*sample)
 
 
 def test_appearances_without_a_tag_are_background() -> None:
     assert 0.0 < compute_coverage(*draw_photos(named=2)) < 0.45
-    assert has_background(*draw_photos(named=2))
+    assert has_background_class(*draw_photos(named=2))
 
 
 def test_a_tag_that_all_photos_have_counts_for_nothing() -> None:
     assert compute_coverage(*draw_photos(named=0, always=True)) == 0.0
-    assert has_background(*draw_photos(named=0, always=True))
+    assert has_background_class(*draw_photos(named=0, always=True))
 
 
 def test_regions_count_in_proportion_to_area() -> None:
@@ -58,5 +58,5 @@ def test_only_tags_of_the_regions_own_photo_count() -> None:
 def test_a_single_photo_and_photos_without_tags_have_a_background() -> None:
     rows, groups, area, tags = draw_photos(named=6)
     first = InMemoryRows(next(iter(rows.blocks()))[:12])
-    assert has_background(first, groups[:12], area[:12], tags[:1])
-    assert has_background(rows, groups, area, tags * 0)
+    assert has_background_class(first, groups[:12], area[:12], tags[:1])
+    assert has_background_class(rows, groups, area, tags * 0)

@@ -90,8 +90,8 @@ def test_exclusive_factors_take_the_prior_by_bayes_rule() -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(6), size=30)  # none, 3 objects, 2 free factors
     log_prior = rng.normal(size=(30, 3))
-    odds = logit(p[:, 1:])
-    adjusted = apply_photo_prior(odds, 3, log_prior, exclusive=True)
+    log_odds = logit(p[:, 1:])
+    adjusted = apply_photo_prior(log_odds, 3, log_prior, exclusive=True)
     weighted = p[:, 1:4] * np.exp(log_prior)
     rest = 1 - p[:, 1:4].sum(axis=1, keepdims=True)
     expected = weighted / (weighted.sum(axis=1, keepdims=True) + rest)
@@ -100,24 +100,24 @@ def test_exclusive_factors_take_the_prior_by_bayes_rule() -> None:
     assert_allclose(
         classes / classes.sum(axis=1, keepdims=True), np.hstack([1 - expected.sum(axis=1)[:, None], expected])
     )
-    unmoved = apply_photo_prior(odds, 3, np.zeros((30, 3)), exclusive=True)
-    assert_allclose(unmoved.objects, odds[:, :3], rtol=1e-9)
+    unmoved = apply_photo_prior(log_odds, 3, np.zeros((30, 3)), exclusive=True)
+    assert_allclose(unmoved.objects, log_odds[:, :3], rtol=1e-9)
 
 
 def test_log_odds_of_certain_regions_keep_their_order() -> None:
     """Of a region that is an object beyond rounding, and one that is a free factor; excluded objects stay excluded."""
-    odds = np.array([[300.0, -310.0, -np.inf, -305.0], [-200.0, -210.0, -np.inf, 190.0]])
-    adjusted = apply_photo_prior(odds, 3, np.zeros((2, 3)), exclusive=True).objects
-    assert_allclose(adjusted[:, :2], odds[:, :2], rtol=0.02)
+    log_odds = np.array([[300.0, -310.0, -np.inf, -305.0], [-200.0, -210.0, -np.inf, 190.0]])
+    adjusted = apply_photo_prior(log_odds, 3, np.zeros((2, 3)), exclusive=True).objects
+    assert_allclose(adjusted[:, :2], log_odds[:, :2], rtol=0.02)
     assert np.isneginf(adjusted[:, 2]).all()
-    moved = apply_photo_prior(odds, 3, np.array([[-2000.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), exclusive=True).objects
+    moved = apply_photo_prior(log_odds, 3, np.array([[-2000.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), exclusive=True).objects
     assert moved[0, 0] < 0 < moved[0, 0] + 2000
     assert not np.isnan(moved).any()
 
 
 def test_other_regions_take_the_prior_into_their_log_odds() -> None:
-    odds = np.array([[1.0, -2.0, 7.0]])
-    adjusted = apply_photo_prior(odds, 2, np.array([[-0.5, 0.0]]), exclusive=False)
+    log_odds = np.array([[1.0, -2.0, 7.0]])
+    adjusted = apply_photo_prior(log_odds, 2, np.array([[-0.5, 0.0]]), exclusive=False)
     assert_allclose(adjusted.objects, [[0.5, -2.0]])
     assert_allclose(adjusted.classes, [[0.0, 0.5, -2.0]])
 

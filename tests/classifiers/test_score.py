@@ -79,7 +79,7 @@ def test_regions_with_similar_attributes_are_smoothed_together() -> None:
 def test_smoothing_changes_classes_and_nothing_else() -> None:
     alone, smoothed = score_photo(), score_photo(weights=ALONE._replace(smoothing=0.9))
     assert np.abs(smoothed.classes - alone.classes).max() > 1.0
-    for part in ("unsmoothed", "objects", "shares", "attributes", "attributes_by_object"):
+    for part in ("unsmoothed", "objects", "object_probability", "attributes", "attributes_by_object"):
         assert_allclose(getattr(smoothed, part), getattr(alone, part))
 
 

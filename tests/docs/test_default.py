@@ -15,7 +15,7 @@ NAMES = {
     "no attribute likelihood": "no-attribute-likelihood",
     "no height prior": "no-height-prior",
     "no attribute prior": "no-attribute-prior",
-    "attributes of the clearest region only": "by-region",
+    "attributes of the most probable region only": "by-region",
     "no fields, smoothing, attribute likelihood or attribute prior": "no-fields-at-all",
 }
 GIVEN_NAME, MEAN_IOU = 3, -1  # columns of the ablation table

@@ -62,7 +62,7 @@ def test_batches_stay_at_the_optimum_of_all_photos():
 
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("n_batches", [1, 4])
-def test_the_reported_bound_rises_through_renewal(n_batches: int, centred: bool):
+def test_the_reported_bound_rises_through_trials(n_batches: int, centred: bool):
     trained = train(PHOTOS, SETTINGS._replace(centred=centred), n_shards=n_batches, start="random", max_sweeps=300)
     assert is_rising([sweep.bound.total for sweep in trained.fit.sweeps])
     assert len(trained.reported) == trained.fit.n_run > len(trained.fit.sweeps)

@@ -30,11 +30,11 @@ def run(case: Case, passes: int = 3, dtype: Any = np.float64) -> tuple[np.ndarra
     """nu (N, K) and its log-odds after some sweeps; -inf where forbidden."""
     shard = case.shard._replace(features=case.data.X.astype(dtype))
     local = case.local._replace(assign=case.local.assign.astype(dtype))
-    odds = np.empty_like(local.assign)
-    local, _ = local_step(shard, local, case.state, case.settings, SweepOptions(passes=passes), log_odds=odds)
+    log_odds = np.empty_like(local.assign)
+    local, _ = local_step(shard, local, case.state, case.settings, SweepOptions(passes=passes), log_odds=log_odds)
     nu = dense(case._replace(local=local))
     forbidden = case.data.allowed[case.data.groups] == 0
-    return nu, np.where(forbidden, -np.inf, dense(case._replace(local=local._replace(assign=odds))))
+    return nu, np.where(forbidden, -np.inf, dense(case._replace(local=local._replace(assign=log_odds))))
 
 
 @pytest.mark.parametrize("choices", STICK_CHOICES)
@@ -79,10 +79,10 @@ def test_the_entropy_is_that_of_a_categorical_and_of_bernoulli_variables():
 
 def test_log_odds_are_those_of_nu():
     case = draw_case(3, exclusive=True, coupling=0.5, affinity=0.5)
-    nu, odds = run(case)
+    nu, log_odds = run(case)
     inside = (nu > 1e-9) & (nu < 1 - 1e-6)
     assert inside.sum() > 20
-    assert odds[inside] == pytest.approx(logit(nu[inside]), abs=1e-6)
+    assert log_odds[inside] == pytest.approx(logit(nu[inside]), abs=1e-6)
 
 
 @pytest.mark.slow
@@ -103,21 +103,21 @@ def test_extreme_evidence_gives_finite_log_odds_in_the_order_of_the_evidence(sca
         scales=case.state.scales._replace(noise=1.0),
     )
     case = case._replace(data=data._replace(X=X), shard=case.shard._replace(features=X), state=state)
-    nu, odds = run(case, passes=1, dtype=dtype)
+    nu, log_odds = run(case, passes=1, dtype=dtype)
     assert np.isfinite(nu).all()
-    assert np.isfinite(odds).all()
+    assert np.isfinite(log_odds).all()
     assert np.all(nu[:, case.plan.exclusive].sum(axis=1) <= 1 + 1e-6)
     by_evidence = np.argsort(X[:, 0])
-    assert np.all(np.diff(odds[by_evidence, 0]) > 0)
-    assert np.all(np.diff(odds[by_evidence, 1]) < 0)
-    assert np.diff(odds[by_evidence, 0]) == pytest.approx(np.diff(np.sort(X[:, 0])), rel=0.3, abs=1.0)
+    assert np.all(np.diff(log_odds[by_evidence, 0]) > 0)
+    assert np.all(np.diff(log_odds[by_evidence, 1]) < 0)
+    assert np.diff(log_odds[by_evidence, 0]) == pytest.approx(np.diff(np.sort(X[:, 0])), rel=0.3, abs=1.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_log_odds_against_everything_else_are_exact_however_far_apart(dtype: Any):
     eta = np.array([[1e4, -1e4, 0.0, 700.0, -3.0], [9e3, -2e4, 0.0, 1e4, 2.0], [-1e4, 5.0, 0.0, 1e4, -800.0]], dtype)
-    odds, nu = eta.copy(), np.empty_like(eta)
-    entropy = _apply_softmax(odds, 0, eta.shape[1], 3, nu)
+    log_odds, nu = eta.copy(), np.empty_like(eta)
+    entropy = _apply_softmax(log_odds, 0, eta.shape[1], 3, nu)
     expected = np.empty(eta.shape)
     total, all_eta = 0.0, np.vstack([np.zeros(eta.shape[1]), eta.astype(float)])
     for j in range(eta.shape[1]):
@@ -126,7 +126,7 @@ def test_log_odds_against_everything_else_are_exact_however_far_apart(dtype: Any
         for k in range(3):
             expected[k, j] = eta[k, j] - logsumexp(np.delete(all_eta[:, j], k + 1))
             assert nu[k, j] == pytest.approx(p[k + 1], abs=1e-6 if dtype == np.float32 else 1e-12)
-    assert odds == pytest.approx(expected, rel=1e-6 if dtype == np.float32 else 1e-12)
+    assert log_odds == pytest.approx(expected, rel=1e-6 if dtype == np.float32 else 1e-12)
     assert entropy == pytest.approx(total, abs=1e-9)
 
 

@@ -148,9 +148,9 @@ def test_evidence_is_a_ratio_of_two_normal_densities() -> None:
 
 def test_the_mean_of_an_object_is_of_its_regions() -> None:
     X = np.array([[1.0, 0.0], [0.0, 1.0], [4.0, 4.0]])
-    odds = np.array([[50.0, -900.0], [50.0, -800.0], [-50.0, -900.0]])
-    odds = np.hstack([odds, np.full((3, 1), -np.inf)])  # certain, unlikely everywhere, barred
-    mean, n_regions = average_objects(X, odds)
+    log_odds = np.array([[50.0, -900.0], [50.0, -800.0], [-50.0, -900.0]])
+    log_odds = np.hstack([log_odds, np.full((3, 1), -np.inf)])  # certain, unlikely everywhere, barred
+    mean, n_regions = average_objects(X, log_odds)
     assert_allclose(mean[:2], [[0.5, 0.5], [0.0, 1.0]], atol=1e-12)
     assert np.isfinite(mean).all()
     assert_allclose(n_regions, [2.0, 0.0, 0.0], atol=1e-12)

@@ -60,15 +60,15 @@ def test_a_sweep_is_the_literal_one_where_photos_lie_together(seed: int):
 
 def test_log_odds_are_those_nu_was_updated_to():
     case = draw_case(10)
-    odds = np.empty_like(case.local.assign)
-    new, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=2), log_odds=odds)
-    assert expit(odds) == pytest.approx(new.assign, abs=1e-12)
+    log_odds = np.empty_like(case.local.assign)
+    new, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=2), log_odds=log_odds)
+    assert expit(log_odds) == pytest.approx(new.assign, abs=1e-12)
     sharp = case.state._replace(scales=case.state.scales._replace(noise=1e-4))
-    new, _ = local_step(case.shard, case.local, sharp, case.settings, SweepOptions(passes=2), log_odds=odds)
+    new, _ = local_step(case.shard, case.local, sharp, case.settings, SweepOptions(passes=2), log_odds=log_odds)
     certain = (new.assign == 0) | (new.assign == 1)
     assert certain.mean() > 0.8
-    assert np.array_equal(odds[certain] > 0, new.assign[certain] == 1)
-    assert len(np.unique(odds)) == len(odds)
+    assert np.array_equal(log_odds[certain] > 0, new.assign[certain] == 1)
+    assert len(np.unique(log_odds)) == len(log_odds)
 
 
 def test_every_allowed_nu_is_updated_once():

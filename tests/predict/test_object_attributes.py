@@ -68,8 +68,8 @@ def test_predictions_match_a_computation_by_hand(fitted: Predictor, world: World
             theta = attributes.probability[o]
             length = np.sum(attributes.effect * attributes.weights, axis=1)
             evidence = attributes.weights @ deviation - (0.5 - theta) * length
-            odds = fitted.calibration.attributes.slope * evidence + fitted.calibration.attributes.offset
-            expected = expit(odds + fitted.calibration.attributes.photo_slope * np.log(theta / (1 - theta)))
+            log_odds = fitted.calibration.attributes.slope * evidence + fitted.calibration.attributes.offset
+            expected = expit(log_odds + fitted.calibration.attributes.photo_slope * np.log(theta / (1 - theta)))
             assert_allclose(posterior.attributes_by_object[o], expected, rtol=1e-3)
         assert_allclose(posterior.attributes, share @ posterior.attributes_by_object, rtol=1e-4, atol=1e-6)
     allowed = Tags(np.ones((1, OBJECTS), np.uint8), np.array([[1, 0, 1, 1, 1]], np.uint8))

@@ -44,7 +44,7 @@ def test_the_probability_of_an_object_combines_its_best_region_and_the_photo_cla
 @pytest.mark.parametrize("background", [True, False])
 def test_smoothing_is_weaker_without_background(background: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "MAX_SWEEPS", 5)
-    monkeypatch.setattr(learn, "has_background", lambda *_: background)
+    monkeypatch.setattr(learn, "has_background_class", lambda *_: background)
     world = draw_world(40, seed=1)
     fitted = fit_photos(world.photos, world.tags, TrainOptions(n_free=2)).predictor
     assert fitted.parts.classifiers is not None

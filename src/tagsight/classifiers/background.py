@@ -1,4 +1,4 @@
-"""Background detection: whether some regions of a collection show no tagged object.
+"""Whether a collection has a background class: regions that show no tagged object.
 
 In some collections the tags cover everything in a photo (sky, road, building ...), and there is no background. In
 others they cover the foreground only, and most regions show none of them. The nearest neighbours of a region
@@ -12,7 +12,7 @@ and with both averaged over a sample of regions drawn in proportion to area,
 
     coverage = (agreement - chance) / (1 - chance).
 
-There is a background if the coverage is below MIN_COVERAGE. A tag that all photos have is left out.
+There is a background class if the coverage is below MIN_COVERAGE. A tag that all photos have is left out.
 """
 
 import numpy as np
@@ -23,11 +23,11 @@ from tagsight.types import Array, Floats
 N_QUERIES, N_CANDIDATES = 1000, 20_000  # sampled regions, and regions among which their neighbours are searched
 N_NEIGHBOURS = 20
 CHUNK = 100  # queries per distance matrix, to bound memory
-MIN_COVERAGE = 0.5  # coverage from which there is no background
+MIN_COVERAGE = 0.5  # coverage from which there is no background class
 
 
-def has_background(rows: BlockedRows, photo: Array, area: Floats, objects: Array) -> bool:
-    """Whether there is a background, for unit vectors (N, d) of regions in photos `photo` (N,) with tags (I, K_o)."""
+def has_background_class(rows: BlockedRows, photo: Array, area: Floats, objects: Array) -> bool:
+    """Whether there is a background class, for embeddings (N, d) in photos `photo` (N,) with tags (I, K_o)."""
     return compute_coverage(rows, photo, area, objects) < MIN_COVERAGE
 
 

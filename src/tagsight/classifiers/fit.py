@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from tagsight.classifiers.attributes import LabelledBags, LabelledRegions, fit_attribute_classifier
-from tagsight.classifiers.background import has_background
+from tagsight.classifiers.background import has_background_class
 from tagsight.classifiers.bags import fit_class_activation
 from tagsight.classifiers.localisation import (
     LocalisationClassifiers,
@@ -73,7 +73,7 @@ def fit_classifiers(data: TrainingData, tags: Tags, weights: ClassifierWeights) 
     photo_classifier = _fit_photo_classifier(data, tags)
     photo, area, bands = _collect_region_geometry(data)
     localisation = LocalisationClassifiers(_fit_class_activation(data, photo, area, tags), photo_classifier)
-    background = has_background(data.embeddings, photo, area, tags.objects)
+    background = has_background_class(data.embeddings, photo, area, tags.objects)
     scores = join_localisation(list(_score_localisation(data, localisation, tags, weights)))
     labels = assign_pseudo_labels(scores, photo, background=background)
     height_prior = fit_height_prior(bands, labels, area, tags.objects.shape[1] + 1)

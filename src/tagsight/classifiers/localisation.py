@@ -87,8 +87,9 @@ def join_localisation(batches: Sequence[LocalisationScores]) -> LocalisationScor
 def assign_pseudo_labels(scores: LocalisationScores, photo: Array, *, background: bool) -> Array:
     """(N,) pseudo-labels of regions in photos `photo` (N,): 0 background, 1.. objects.
 
-    With a background, regions that score below Otsu's threshold are background. A tagged object that is left without
-    a region in its photo then gets its best region. (Where two objects have the same best region, the later one.)
+    With a background class, regions that score below the foreground threshold (Otsu's) are background. A tagged object
+    that is left without a region in its photo then gets its best region. (Where two objects have the same best region,
+    the later one.)
     """
     tagged = np.isfinite(scores.score)
     if not tagged.any():

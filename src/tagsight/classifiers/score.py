@@ -79,8 +79,8 @@ def score_regions(
 
     The score of an object adds up the object classifier, the attribute likelihood, the height prior and, where
     negative, the photo classifier. These scores are then smoothed over the similarity graph, which improves the
-    outlines of objects. Attributes use the scores before smoothing, which are better at finding where an object is
-    clearest. With `allowed` (I, K_o), other objects are excluded from each photo.
+    outlines of objects. Attributes use the scores before smoothing, which are better at finding the most
+    probable region of an object. With `allowed` (I, K_o), other objects are excluded from each photo.
     """
     n_regions, n_classes = len(regions.X), classifiers.objects.weights.shape[1]
     n_attributes = classifiers.attributes.prior_log_odds.shape[1]

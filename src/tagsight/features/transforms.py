@@ -1,4 +1,4 @@
-"""Transforms of region vectors whose parameters are learned from training regions: views and projections.
+"""Transforms of region vectors whose parameters are learned from training regions.
 
 The vector of a region is made of blocks (one per feature map and one of colours), averaged over the region and not
 normalised. Three transforms of it are used, with u(v) = v / |v|:

@@ -45,7 +45,7 @@ def compute_prior_precision(settings: Settings, scales: Scales) -> Floats:
 
 
 def solve_appearance(summary: SummaryStatistics, scales: Scales, prior_precision: Floats) -> Appearance:
-    """(C + diag(r)) phi = S;  Phi_k = sigma^2 / (r_k + n_k), with r the `prior_precision` (K,).
+    """(C + diag(r)) phi = Y;  Phi_k = sigma^2 / (r_k + n_k), with r the `prior_precision` (K,).
 
     The bound is a concave quadratic in all phi jointly. The paper updates one k after another; the fixed point of its
     updates is this solution.
@@ -59,7 +59,7 @@ def solve_appearance(summary: SummaryStatistics, scales: Scales, prior_precision
 
 
 def expect_residual(summary: SummaryStatistics, appearance: Appearance, inverse_shape: Floats = ISOTROPIC) -> float:
-    """E sum_j |x_j - sum_k z_jk A_k|^2 = sum |x|^2 - 2 <S, phi> + <C, phi phi^T> + D sum_k n_k Phi_k.
+    """E sum_j |x_j - sum_k z_jk A_k|^2 = sum |x|^2 - 2 <Y, phi> + <C, phi phi^T> + D sum_k n_k Phi_k.
 
     Norms and inner products are weighted by Omega^-1, the `inverse_shape`, if it is given.
     """

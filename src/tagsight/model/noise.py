@@ -46,8 +46,8 @@ def fit_full_noise(
     With r_k = sigma^2 / sigma_Ak^2, the `prior_precision`, and f_k = Phi_k / sigma^2, which are held fixed, the
     terms of the bound in Sigma are
 
-        -(N + nu_0 + D + 1) / 2 log |Sigma| - 1/2 tr Sigma^-1 (R + sum_k r_k phi_k^T phi_k + nu_0 s I),
-        R = sum_j x_j x_j^T - phi^T S - S^T phi + phi^T C phi,
+        -(N + nu_0 + D + 1) / 2 log |Sigma| - 1/2 tr Sigma^-1 (U + sum_k r_k phi_k^T phi_k + nu_0 s I),
+        U = sum_j x_j x_j^T - phi^T Y - Y^T phi + phi^T C phi,
 
     since log |Sigma| of p(A) and of the entropy of q(A) cancel. The maximum is the matrix in brackets divided by
     N + nu_0 + D + 1, with s computed from the old Sigma.
@@ -57,14 +57,14 @@ def fit_full_noise(
     relative_var = var / noise
     prior_regions = PRIOR_REGIONS_PER_DIMENSION * D
     prior = prior_regions * prior_scale(summary, noise, inverse_shape) * np.eye(D)
-    R = sum_residuals(summary, mean) + (mean.T * prior_precision) @ mean + prior
-    covariance = (R + R.T) / (2.0 * (summary.n_regions + prior_regions + D + 1.0))
+    total = sum_residuals(summary, mean) + (mean.T * prior_precision) @ mean + prior
+    covariance = (total + total.T) / (2.0 * (summary.n_regions + prior_regions + D + 1.0))
     noise = float(np.trace(covariance)) / D
     return FullNoise(Appearance(mean, noise * relative_var), noise, _invert(covariance / noise))
 
 
 def sum_residuals(summary: SummaryStatistics, mean: Floats) -> Floats:
-    """Return R (D, D), the scatter of the residuals: sum_j E[(x_j - z_j phi)^T (x_j - z_j phi)]."""
+    """Return U (D, D), the scatter of the residuals: sum_j E[(x_j - z_j phi)^T (x_j - z_j phi)]."""
     cross = summary.cross.T @ mean
     return summary.square - cross - cross.T + mean.T @ summary.pair @ mean
 

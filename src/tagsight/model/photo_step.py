@@ -1,6 +1,6 @@
 r"""The local step of one photo: project its features, sweep nu and tau, add to the summary.
 
-Only two products use the features, P = phi X^T before the sweeps and S = nu X after them. Both are restricted to the
+Only two products use the features, P = phi X^T before the sweeps and Y = nu X after them. Both are restricted to the
 factors that the photo allows. Its features are gathered once and stay in the processor's cache between the two.
 
 Arrays of photo i, which has N_i regions and K_i allowed factors:
@@ -212,7 +212,7 @@ def _add_sums(
     work: Workspace,
     total: SummaryStatistics,
 ) -> float:
-    """Add the photo's terms of C, of sum_i n_ik n_il / N_i and of S = nu X to `total`; return its agreement."""
+    """Add the photo's terms of C, of sum_i n_ik n_il / N_i and of Y = nu X to `total`; return its agreement."""
     _add_pairs(np.dot(nu, nu.T), expected_count, factor, n_exclusive, total.pair)
     _add_photo_pairs(expected_count, nu.shape[1], factor, total.photo_pair)
     cross = work.cross[: len(factor)]

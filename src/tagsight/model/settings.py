@@ -46,7 +46,7 @@ class Settings(NamedTuple):
 
     factors: Factors
     coupling: float = 1.0  # beta
-    affinity: float = 1.0  # rho
+    affinity: float = 1.0  # rho, the strength of the field within regions; M is `Globals.affinity`
     learn_affinity: bool = True  # re-estimate M in every global step
     centred: bool = False  # the within-region field couples deviations from the photo's mean
     sticks: str = "per-kind"  # one of STICKS
@@ -106,7 +106,7 @@ def plan_sticks(settings: Settings) -> StickPlan:
     kinds = (0, 1, 2) if settings.stick_order == "tagged-first" else (2, 0, 1)
     if settings.exclusive:
         kinds = tuple(sorted(kinds, key=lambda kind: kind == 1))  # attributes last
-    order = np.concatenate([columns[kind == one] for one in kinds])
+    order = np.concatenate([columns[kind == number] for number in kinds])
     sequence = kind if settings.sticks == "per-kind" else np.zeros_like(kind)
     return StickPlan(
         sequence=sequence,

@@ -39,7 +39,7 @@ class Globals(NamedTuple):
     appearance: Appearance
     scales: Scales
     sparsity: Sparsity
-    affinity: Floats  # (K, K) M, zero diagonal
+    affinity: Floats  # (K, K) the correlation matrix M, zero diagonal; its strength rho is `Settings.affinity`
     inverse_shape: Floats = ISOTROPIC  # (D, D) inverse of Omega; ISOTROPIC if Omega = I
 
 
@@ -64,7 +64,7 @@ class SummaryStatistics(NamedTuple):
     count: Floats  # pyright: ignore[reportIncompatibleMethodOverride]  # (K,) n_k = sum_j nu_jk
     pair: Floats  # (K, K) C: sum_j nu_jk nu_jl off the diagonal, n_k on it
     photo_pair: Floats  # (K, K) sum_i n_ik n_il / N_i
-    cross: Floats  # (K, D) S: sum_j nu_jk x_j
+    cross: Floats  # (K, D) Y: sum_j nu_jk x_j
     n_sticks: Floats  # (S,)
     log_sticks: Floats  # (S,)   sum of E[log v]
     stick_entropy: float

@@ -48,19 +48,19 @@ def update_tau(count: Floats, absent: Floats, alpha: float, log_off: Floats, log
     tau_t1 = alpha + sum_{m>=t} n_m + sum_{m>t} absent_m sum_{t<y<=m} q_m(y)
     tau_t2 = 1 + sum_{m>=t} absent_m q_m(t)
 
-    With R_t = log sum_{m>=t} absent_m exp(-log_off_m) both sums need one backward pass:
-    sum_{m>=t} absent_m q_m(t) = exp(e_t + R_t) and sum_{y<=t} q_m(y) = exp(log_off_t - log_off_m).
+    With h_t = log sum_{m>=t} absent_m exp(-log_off_m) both sums need one backward pass:
+    sum_{m>=t} absent_m q_m(t) = exp(e_t + h_t) and sum_{y<=t} q_m(y) = exp(log_off_t - log_off_m).
     """
     above = 0.0
     absent_above = 0.0
-    reach = -math.inf
+    h_t = -math.inf
     for t in range(len(count) - 1, -1, -1):
-        broken_later = absent_above - math.exp(log_off[t] + reach)
+        broken_later = absent_above - math.exp(log_off[t] + h_t)
         above += count[t]
         tau[t, 0] = alpha + above + max(broken_later, 0.0)
         if absent[t] > 0.0:
-            reach = log_add(reach, math.log(absent[t]) - log_off[t])
-        tau[t, 1] = 1.0 + math.exp(log_break[t] + reach)
+            h_t = log_add(h_t, math.log(absent[t]) - log_off[t])
+        tau[t, 1] = 1.0 + math.exp(log_break[t] + h_t)
         absent_above += absent[t]
 
 

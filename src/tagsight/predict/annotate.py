@@ -54,7 +54,7 @@ def annotate_photo(
     """
     best = np.argsort(-np.rint(prediction.photo * LEVELS), kind="stable")[:n_objects]
     found = [describe_region(model, photo, prediction, int(o), n_attributes, threshold) for o in best]
-    return tuple(one for one in found if one.score >= threshold)
+    return tuple(described for described in found if described.score >= threshold)
 
 
 def describe_object(

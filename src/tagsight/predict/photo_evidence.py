@@ -1,9 +1,9 @@
-"""Photo-level evidence from the posterior of regions, and the attribute support of objects.
+"""Photo-level evidence from the posterior of regions, and the attribute evidence of objects.
 
 The log-odds of a factor in a region are tens of nats, because the model treats correlated features as independent. The
 field within regions changes them by about half a nat (with the preset's rho), which has almost no effect. Its term is
 therefore computed once more for the whole photo and gets a weight of its own in the calibration. With s_ik the highest
-log-odds of factor k in photo i, clipped as in calibration, the attribute support of object o is
+log-odds of factor k in photo i, clipped as in calibration, the attribute evidence of object o is
 
     w_io = sum_a M_oa s_ia / sum_a |M_oa|     over the attributes a that the photo may have:
 
@@ -26,7 +26,7 @@ class PhotoEvidence(NamedTuple):
     objects: Floats  # (I, K_o) highest log-odds of each object over the regions
     best_region: Ints  # (I, K_o) row of the region with the highest
     attributes: Floats  # (I, K_a) highest log-odds of each attribute over the regions
-    attribute_support: Floats  # (I, K_o) w
+    attribute_evidence: Floats  # (I, K_o) w
 
 
 def collect_photo_evidence(log_odds: Array, groups: Ints, learned: FittedModel) -> PhotoEvidence:
@@ -42,11 +42,11 @@ def collect_photo_evidence(log_odds: Array, groups: Ints, learned: FittedModel) 
         np.maximum.reduceat(objects, first).astype(np.float64),
         best_region,
         strongest,
-        compute_attribute_support(strongest, M),
+        compute_attribute_evidence(strongest, M),
     )
 
 
-def compute_attribute_support(strongest: Floats, M: Floats) -> Floats:
+def compute_attribute_evidence(strongest: Floats, M: Floats) -> Floats:
     """(I, K_o) w, from the highest log-odds (I, K_a) of attributes, -inf where not allowed, and M (K_o, K_a)."""
     allowed = np.isfinite(strongest).astype(np.float64)
     bounded = np.clip(np.where(allowed, strongest, 0.0), -MAX_CALIBRATION_LOG_ODDS, MAX_CALIBRATION_LOG_ODDS)

@@ -156,7 +156,7 @@ def _predict_by_posterior(
     calibration = predictor.calibration.attributes
     factors, groups, log_odds = learned.settings.factors, stacked.groups, inference.log_odds
     evidence = collect_photo_evidence(log_odds, groups, learned)
-    photo_scores = photo_prior.score(photos) if photo_prior else evidence.attribute_support
+    photo_scores = photo_prior.score(photos) if photo_prior else evidence.attribute_evidence
     photo = _predict_photo_objects(predictor, evidence.objects, photo_scores)
     strength = photo_prior.strength if photo_prior else 0.0
     log_prior = strength * np.log(np.maximum(photo, SMALLEST_PROBABILITY))
@@ -174,8 +174,8 @@ def _predict_by_posterior(
         for X, log_odds_of_objects in split_by_photo(groups, stacked.X, objects)
     ]
     allowed = tagged[:, factors.objects :]
-    of_regions = np.concatenate([one.by_region for one in described]) * allowed[groups]
-    of_objects = np.stack([one.attributes_by_object for one in described]) * allowed[:, None]
+    of_regions = np.concatenate([photo.by_region for photo in described]) * allowed[groups]
+    of_objects = np.stack([photo.attributes_by_object for photo in described]) * allowed[:, None]
     return _Scores(classes, of_regions, photo, of_objects)
 
 

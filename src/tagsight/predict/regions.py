@@ -51,7 +51,7 @@ class RegionDetails(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """The JSON value of the web API."""
         words = {
-            kind: [one._asdict() for one in getattr(self, kind)] for kind in ("objects", "attributes", "discovered")
+            kind: [word._asdict() for word in getattr(self, kind)] for kind in ("objects", "attributes", "discovered")
         }
         return {**self._asdict(), **words}
 
@@ -84,7 +84,7 @@ class ListedObject(NamedTuple):
     column: int  # among the objects, from 0
     name: str
     score: float  # probability that it is in the photo
-    region: int  # where it is clearest
+    region: int  # where it is most probable
 
 
 def list_objects(photo: PhotoRegions, n_objects: int = N_OBJECTS) -> list[ListedObject]:

@@ -63,7 +63,9 @@ def calibrate_posteriors(batches: PhotoBatches, tags: Tags, parts: FittedParts) 
     for batch, log_odds in infer_batches(batches, learned, allowed):
         evidence = collect_photo_evidence(log_odds, batch.stacked.groups, learned)
         objects[batch.photo_range], strongest[batch.photo_range] = evidence.objects, evidence.attributes
-        photo_scores[batch.photo_range] = photo_prior.score(batch.photos) if photo_prior else evidence.attribute_support
+        photo_scores[batch.photo_range] = (
+            photo_prior.score(batch.photos) if photo_prior else evidence.attribute_evidence
+        )
         tagged = np.nonzero(tags.objects[batch.photo_range])
         if object_attributes:
             photos = split_by_photo(batch.stacked.groups, batch.stacked.X, log_odds)

@@ -64,16 +64,16 @@ class TrainOptions:
     """How assignments are initialised: `tags`, `activation`, `kmeans` or `random` (see `model.start`)."""
 
     photo_effect: float = 0.0
-    """Share of a photo's mean vector subtracted from its regions, 0 to 1; needs `classifiers=False`."""
+    """Fraction of a photo's mean vector subtracted from its regions, 0 to 1; needs `classifiers=False`."""
 
     attributes_of: str = "regions"
     """What an attribute describes: `regions` or `objects`; `objects` needs `classifiers=False`."""
 
     photo_prior: float | None = None
-    """Strength of the photo-level prior of objects; None: no such prior; needs `classifiers=False`."""
+    """Exponent kappa of the photo-level prior of objects; None: no such prior; needs `classifiers=False`."""
 
     classifiers: bool = True
-    """Whether region classifiers are trained on the model's posterior; if not, the posterior alone predicts."""
+    """Whether region classifiers are trained, and predict; if not, the model's posterior predicts."""
 
     weights: ClassifierWeights = DEFAULT_WEIGHTS
     """Weights of the parts of the region classifiers."""

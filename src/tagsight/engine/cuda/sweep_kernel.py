@@ -142,30 +142,33 @@ def _update_exclusive(
             neighbour, weight, scale, coupling, n_factors, n_regions, n_columns, K, COUPLED, CENTRED, PARTS,
             FACTORS, REGIONS,
         )  # fmt: skip
-        lag = tl.minimum(eta - highest[None, :], 0.0)  # above 0 only beyond the tile
-        _store_exclusive(k, tile, j, lag, rest, mine, log_odds, count, n_exclusive, n_regions, CENTRED, KEEP_LOG_ODDS)
+        relative = tl.minimum(eta - highest[None, :], 0.0)  # above 0 only beyond the tile
+        _store_exclusive(
+            k, tile, j, relative, rest, mine, log_odds, count, n_exclusive, n_regions, CENTRED, KEEP_LOG_ODDS
+        )
     tl.debug_barrier()
 
 
 @triton.jit
 def _store_exclusive(
-    k, tile, j, lag, rest, mine, log_odds, count, n_exclusive, n_regions, CENTRED: tl.constexpr,
+    k, tile, j, relative, rest, mine, log_odds, count, n_exclusive, n_regions, CENTRED: tl.constexpr,
     KEEP_LOG_ODDS: tl.constexpr,
 ):  # fmt: skip
-    """Store nu = exp(lag) / (1 + exp(rest)) of exclusive factors `k` in regions `j`, and its logit if KEEP_LOG_ODDS.
+    """Store nu = exp(relative) / (1 + exp(rest)) of exclusive factors `k` in regions `j`, with KEEP_LOG_ODDS its logit.
 
-    `lag` are the log-odds minus the highest of the region, `rest` is the log of the sum of exp(lag) of all the others.
+    `relative` are the log-odds minus the highest of the region, `rest` is the log of the sum of exp(relative) of all
+    the others.
     """
     block = mine + k[:, None] * n_regions + j[None, :]
     before = tl.load(block, mask=tile, other=0.0)
-    after = tl.exp(lag) / (1.0 + tl.exp(rest))[None, :]
+    after = tl.exp(relative) / (1.0 + tl.exp(rest))[None, :]
     tl.store(block, after, mask=tile)
     if CENTRED:
         _add_to_count(count, k, n_exclusive, tl.sum(tl.where(tile, after - before, 0.0), axis=1))
     if KEEP_LOG_ODDS:
-        top = lag >= 0.0
-        others = tl.where(top, 1.0, 1.0 + tl.exp(rest)[None, :] - tl.exp(lag))
-        new_log_odds = tl.where(top, -rest[None, :], lag - tl.log(others))
+        top = relative >= 0.0
+        others = tl.where(top, 1.0, 1.0 + tl.exp(rest)[None, :] - tl.exp(relative))
+        new_log_odds = tl.where(top, -rest[None, :], relative - tl.log(others))
         tl.store(log_odds + k[:, None] * n_regions + j[None, :], new_log_odds, mask=tile)
 
 
@@ -186,11 +189,11 @@ def _update_independent(
         this = line[:, None] == r
         logit = _pick_row(eta, this)
         value = 1.0 / (1.0 + tl.exp(tl.minimum(-logit, CERTAIN)))
-        moved = value - _pick_row(before, this)
+        delta = value - _pick_row(before, this)
         row = B + tl.sum(tl.where(line == r, column, 0), axis=0) * K
-        eta += tl.load(row + column)[:, None] * moved[None, :]
+        eta += tl.load(row + column)[:, None] * delta[None, :]
         if CENTRED:
-            share = tl.sum(tl.where(real, moved, 0.0), axis=0) / n_regions
+            share = tl.sum(tl.where(real, delta, 0.0), axis=0) / n_regions
             rise = R + tl.sum(tl.where(line == r, column, 0), axis=0) * K
             eta -= (tl.load(rise + column) * share)[:, None]
         after = tl.where(this, value[None, :], after)

@@ -89,7 +89,7 @@ class RayBatch:
         n_actors = min(n_actors, n_photos) if n_actors else min(count_cores(), -(-n_photos // BLOCK))
         self._collected: Local | None = None
         self._journal = Journal(0, [])
-        locals_, previous_parts = (cut_local(one, shard.layout, n_actors) for one in (local, previous or local))
+        locals_, previous_parts = (cut_local(whole, shard.layout, n_actors) for whole in (local, previous or local))
         for number, part in enumerate(cut_shard(shard, n_actors)):
             prepare_worker(folder / str(number), part, locals_[number], previous_parts[number] if previous else None)
         self._group = _reserve_cores(n_actors)
