@@ -34,7 +34,7 @@ from tagsight.training.training_data import BatchedTrainingData, fit_object_attr
 from tagsight.types import Array, Ints
 
 LENGTH = 256  # of a region's vector after projection
-EMBEDDING_SAMPLE = 20_000  # regions from which views and projections are learned
+EMBEDDING_SAMPLE = 20_000  # regions from which the transforms of features are learned
 HELD_OUT = 0.2  # fraction of the photos used for calibration
 FEWEST_TO_HOLD_OUT = 50  # photos below which none are held out
 WARM_UP_PHOTOS = 8  # photos of the fit that compiles the kernels
@@ -155,7 +155,7 @@ def _find_top_regions(
 
 
 def _learn_space(tagged_photos: _TaggedPhotos, options: TrainOptions) -> FeatureSpace:
-    """Views and principal components of a random sample of regions from all photos."""
+    """The transforms of features, learned from a random sample of regions from all photos."""
     rng = np.random.default_rng(options.seed)
     n_regions = int(tagged_photos.sizes.sum())
     rate = min(1.0, EMBEDDING_SAMPLE / n_regions)
