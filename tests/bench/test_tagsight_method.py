@@ -12,7 +12,7 @@ from tagsight.model.settings import PRESETS
 from tagsight.predict.predictor import predict_photos
 from tagsight_bench.evaluation.method import GuidedMethod, TransductiveMethod
 from tagsight_bench.methods import ABLATIONS
-from tagsight_bench.ours import StackedIBPMethod
+from tagsight_bench.tagsight_method import StackedIBPMethod
 from tests.baselines.planted import Scores, World, draw_world, score_location, score_method
 
 

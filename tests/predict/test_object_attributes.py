@@ -18,7 +18,7 @@ from tagsight.training.batches import ALIGN
 from tagsight.training.fit import FitResult, fit_photos
 from tagsight.training.options import TrainOptions
 from tagsight_bench.evaluation.annotation import score_given_location, score_given_name
-from tagsight_bench.ours import StackedIBPMethod
+from tagsight_bench.tagsight_method import StackedIBPMethod
 from tests.baselines.planted import ATTRIBUTES, OBJECTS, World, draw_world
 
 OPTIONS = TrainOptions(
