@@ -38,6 +38,7 @@ from tagsight.training.pipeline import train
 
 N_PHOTOS, N_REGIONS = 24, 30
 LIMIT = 60  # seconds per try
+SHARES = 6  # of the bytes that a command writes, for which a full disk has room
 
 Figures = dict[str, Any]
 
@@ -208,10 +209,10 @@ def name_outcome(got: dict[str, Any], wanted: dict[str, Any], damaged: bool) -> 
 
 
 def fill(setup: Setup, n_tries: int) -> Figures:
-    """Commands on a disk that becomes full."""
-    del n_tries  # each command has its own
+    """Commands on a disk that becomes full, with room for at most `SHARES` shares of what they write."""
     folder = setup.model.parent
-    return fill_disk(Inputs(str(folder / "photos"), str(setup.model), str(setup.index_folder)), folder / "mount")
+    inputs = Inputs(str(folder / "photos"), str(setup.model), str(setup.index_folder))
+    return fill_disk(inputs, folder / "mount", min(SHARES, n_tries))
 
 
 def stop(setup: Setup, n_tries: int) -> Figures:

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOMS = 6  # shares of the bytes that a command writes, each with and without an earlier output
 SIZE = 512 * 2**20  # bytes of the file system
 FILLER = "filler"
 INSIDE = "inside"  # first argument of the process in which the file system is mounted
@@ -48,15 +47,18 @@ def list_commands(inputs: Inputs, out: Path) -> dict[str, list[str]]:
     }
 
 
-def fill_disk(inputs: Inputs, mount: Path) -> dict[str, Any]:
-    """Outcomes of each command, by name."""
+def fill_disk(inputs: Inputs, mount: Path, n_shares: int) -> dict[str, Any]:
+    """Outcomes of each command, by name, with room for `n_shares` shares of the bytes that it writes.
+
+    Each share is tried with and without an earlier output.
+    """
     mount.mkdir()
     found: dict[str, Any] = {}
     for name in list_commands(inputs, mount):
         outcomes: Counter[str] = Counter()
         examples: dict[str, str] = {}
-        for number in range(2 * ROOMS):
-            outcome, message = _try(inputs, mount, name, number // 2 / ROOMS, fresh=number % 2 == 1)
+        for number in range(2 * n_shares):
+            outcome, message = _try(inputs, mount, name, number // 2 / n_shares, fresh=number % 2 == 1)
             outcomes[outcome] += 1
             examples.setdefault(outcome, message)
         found[name] = {**outcomes, "examples": examples}
