@@ -35,7 +35,9 @@ def results(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_cells_have_all_settings_and_name_no_folder(demo: Path, results: Path) -> None:
-    for cell in read_cells(results):
+    cells = read_cells(results)
+    assert len(cells) == 6
+    for cell in cells:
         assert cell["photos"] == {"train": 18, "test": 6}
         assert cell["seconds"]["fit"] > 0
         assert cell["seconds"]["predict_per_photo"] > 0

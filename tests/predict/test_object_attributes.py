@@ -153,6 +153,7 @@ def test_photos_without_objects_or_attributes_are_used_in_training(world: World)
 
 def test_transductive_predictions_have_attributes(fitted: Predictor, world: World) -> None:
     transductive = predict_photos(fitted, world.photos[:20], transductive=True)
+    assert len(transductive) == 20
     assert all(np.isfinite(part).all() for posterior in transductive for part in posterior)
 
 
