@@ -190,10 +190,10 @@ class ProcessBatch:
         parts = zip(cut_shard(shard, n), cut_local(local, shard.layout, n), strict=True)
         for number, part in enumerate(parts):
             prepare_worker(folder / str(number), *part)
-            ours, theirs = context.Pipe()
-            self._processes.append(context.Process(target=serve, args=(folder / str(number), theirs), daemon=True))
+            pipe, worker_end = context.Pipe()
+            self._processes.append(context.Process(target=serve, args=(folder / str(number), worker_end), daemon=True))
             self._processes[-1].start()
-            self._pipes.append(ours)
+            self._pipes.append(pipe)
         self._number = 0
 
     def summarise(self, state: Globals) -> SummaryStatistics:

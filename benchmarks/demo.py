@@ -23,8 +23,8 @@ def main() -> None:
             {
                 "seed": seed,
                 "object_miou": round(scores.object_miou, 4),
-                "bound_adjectives": round(scores.association, 4),
-                "judged_adjectives": scores.n_associations,
+                "association": round(scores.association, 4),
+                "n_associations": scores.n_associations,
                 "hidden_correlation": round(scores.hidden_correlation, 4),
             }
         )

@@ -38,6 +38,7 @@ from tagsight.training.pipeline import train
 
 N_PHOTOS, N_REGIONS = 24, 30
 LIMIT = 60  # seconds per try
+SHARES = 6  # of the bytes that a command writes, for which a full disk has room
 
 Figures = dict[str, Any]
 
@@ -84,7 +85,7 @@ def prepare(folder: Path) -> list[str]:
 
 def in_child(work: Callable[[], Any], limit: int = LIMIT) -> dict[str, Any]:
     """The outcome of a call in a forked process: an answer, a sentence (refused), a traceback, or a signal (crash)."""
-    reading, writing = os.pipe()
+    read_end, write_end = os.pipe()
     child = os.fork()
     if not child:
         signal.alarm(limit)
@@ -95,11 +96,11 @@ def in_child(work: Callable[[], Any], limit: int = LIMIT) -> dict[str, Any]:
             result = {"refused": str(problem)}
         except BaseException as problem:
             result = {"traceback": repr(problem)}
-        with os.fdopen(writing, "wb") as answers:
+        with os.fdopen(write_end, "wb") as answers:
             answers.write(json.dumps(result).encode())
         os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as answers:
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as answers:
         content = answers.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return json.loads(content) if content else {"crash": status}
@@ -121,8 +122,10 @@ def flip(setup: Setup, n_tries: int) -> Figures:
         fingerprint=setup.fingerprint
     )  # everything is in the cache
     for path in sorted(path for path in setup.index_folder.rglob("*") if path.is_file() and path.stat().st_size):
-        name = path.relative_to(setup.index_folder).with_suffix("").as_posix().split("-")[0]
-        name = "models" if name.startswith("models") else name
+        inside = path.relative_to(setup.index_folder)
+        name = (
+            inside.stem if inside.parent == Path() else inside.parts[0]
+        )  # files in folders are named by their content
         found[f"index: {name}, find"] = count_flips([path], n_tries, lambda: read_index(setup.index_folder))
         found[f"index: {name}, index then find"] = count_flips(
             [path], n_tries, lambda: rebuild(setup), setup.index_folder
@@ -206,10 +209,10 @@ def name_outcome(got: dict[str, Any], wanted: dict[str, Any], damaged: bool) -> 
 
 
 def fill(setup: Setup, n_tries: int) -> Figures:
-    """Commands on a disk that becomes full."""
-    del n_tries  # each command has its own
+    """Commands on a disk that becomes full, with room for at most `SHARES` shares of what they write."""
     folder = setup.model.parent
-    return fill_disk(Inputs(str(folder / "photos"), str(setup.model), str(setup.index_folder)), folder / "mount")
+    inputs = Inputs(str(folder / "photos"), str(setup.model), str(setup.index_folder))
+    return fill_disk(inputs, folder / "mount", min(SHARES, n_tries))
 
 
 def stop(setup: Setup, n_tries: int) -> Figures:

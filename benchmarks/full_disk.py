@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOMS = 6  # shares of the bytes that a command writes, each with and without an earlier output
 SIZE = 512 * 2**20  # bytes of the file system
 FILLER = "filler"
 INSIDE = "inside"  # first argument of the process in which the file system is mounted
@@ -48,17 +47,20 @@ def list_commands(inputs: Inputs, out: Path) -> dict[str, list[str]]:
     }
 
 
-def fill_disk(inputs: Inputs, mount: Path) -> dict[str, Any]:
-    """Outcomes of each command, by name."""
+def fill_disk(inputs: Inputs, mount: Path, n_shares: int) -> dict[str, Any]:
+    """Outcomes of each command, by name, with room for `n_shares` shares of the bytes that it writes.
+
+    Each share is tried with and without an earlier output.
+    """
     mount.mkdir()
     found: dict[str, Any] = {}
     for name in list_commands(inputs, mount):
         outcomes: Counter[str] = Counter()
         examples: dict[str, str] = {}
-        for number in range(2 * ROOMS):
-            outcome, said = _try(inputs, mount, name, number // 2 / ROOMS, fresh=number % 2 == 1)
+        for number in range(2 * n_shares):
+            outcome, message = _try(inputs, mount, name, number // 2 / n_shares, fresh=number % 2 == 1)
             outcomes[outcome] += 1
-            examples.setdefault(outcome, said)
+            examples.setdefault(outcome, message)
         found[name] = {**outcomes, "examples": examples}
         print(name, found[name], flush=True)
     return found
@@ -67,8 +69,8 @@ def fill_disk(inputs: Inputs, mount: Path) -> dict[str, Any]:
 def _try(inputs: Inputs, mount: Path, name: str, share: float, *, fresh: bool) -> tuple[str, str]:
     command = [sys.executable, __file__, INSIDE, json.dumps(inputs), str(mount), name, str(share), str(int(fresh))]
     done = subprocess.run(["unshare", "-m", *command], stdout=subprocess.PIPE, text=True, check=True)
-    outcome, said = json.loads(done.stdout)
-    return outcome, said
+    outcome, message = json.loads(done.stdout)
+    return outcome, message
 
 
 def _run_inside(inputs: Inputs, mount: Path, name: str, share: float, fresh: bool) -> tuple[str, str]:
@@ -90,12 +92,12 @@ def _run_inside(inputs: Inputs, mount: Path, name: str, share: float, fresh: boo
     filler = mount / FILLER
     filler.write_bytes(bytes(max(0, os.statvfs(mount).f_bavail * os.statvfs(mount).f_frsize - room)))
     done = _call(command, check=False)
-    said = [line for line in done.stderr.splitlines() if line]
+    messages = [line for line in done.stderr.splitlines() if line]
     if done.returncode == 0:
         outcome = "finished"
     elif "Traceback" in done.stderr or done.returncode != 1:
         outcome = f"bad end {done.returncode}"
-    elif not said or "space" not in said[-1]:
+    elif not messages or "space" not in messages[-1]:
         outcome = "another sentence"
     else:
         outcome = "one sentence"
@@ -104,8 +106,8 @@ def _run_inside(inputs: Inputs, mount: Path, name: str, share: float, fresh: boo
     filler.unlink()
     again = _call(command, check=False)
     if again.returncode:
-        outcome, said = "does not go on", again.stderr.splitlines()
-    return outcome, said[-1].replace(str(mount), "OUT") if said else ""
+        outcome, messages = "does not go on", again.stderr.splitlines()
+    return outcome, messages[-1].replace(str(mount), "OUT") if messages else ""
 
 
 def _call(command: Sequence[str], *, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -38,7 +38,7 @@ SATURATED = 1 - 1e-6
 Step = Callable[[Globals, int], tuple[Local, SummaryStatistics, Array]]  # passes; log-odds laid out like nu
 
 
-class RegionScores(NamedTuple):
+class RegionPosterior(NamedTuple):
     """A posterior: nu and its log-odds by region, stick orders; and the state before its last sweep."""
 
     nu: Array  # (N, K)
@@ -63,40 +63,40 @@ def compare_with_cpu() -> dict[str, Any]:
     tagged = np.any(planted.tags[planted.groups, :N_OBJECTS], axis=1)
     with thread_map(None) as run:
 
-        def on_cpu(X: Array) -> dict[int, RegionScores]:
+        def on_cpu(X: Array) -> dict[int, RegionPosterior]:
             other = shard_of_planted(planted, X)
             local = start._replace(assign=start.assign.astype(X.dtype))
             return train(lambda where: step_on_cpu(other, where, run), local, other.layout, planted)
 
-        def on_gpu(dtype: torch.dtype) -> dict[int, RegionScores]:
+        def on_gpu(dtype: torch.dtype) -> dict[int, RegionPosterior]:
             return train(lambda where: step_on_gpu(shard, where, dtype), start, shard.layout, planted)
 
         exact = on_cpu(planted.X)
         found: dict[str, Any] = {"photos": PHOTOS, "regions_per_photo": REGIONS, "D": D, "regions": int(tagged.sum())}
-        found["bound"] = {n: reading.bound for n, reading in exact.items()}
+        found["bound"] = {n: posterior.bound for n, posterior in exact.items()}
         found["cpu_float32"] = compare(on_cpu(planted.X.astype(np.float32)), exact, tagged)
         for name, dtype in PRECISIONS.items():
             held = torch.from_numpy(planted.X).to(dtype).double().numpy()
             on_held = exact if np.array_equal(held, planted.X) else on_cpu(held)
-            ours, again = on_gpu(dtype), on_gpu(dtype)
+            gpu, again = on_gpu(dtype), on_gpu(dtype)
             found[name] = {
-                "after_sweeps": compare(ours, exact, tagged),
-                "after_sweeps_on_the_features_held": compare(ours, on_held, tagged),
+                "after_sweeps": compare(gpu, exact, tagged),
+                "after_sweeps_on_the_features_held": compare(gpu, on_held, tagged),
                 "one_sweep_from_the_same_point": compare(one_sweep(on_held, shard, dtype), on_held, tagged),
-                "same_again": all(np.array_equal(again[n].log_odds, ours[n].log_odds) for n in SWEEPS),
+                "same_again": all(np.array_equal(again[n].log_odds, gpu[n].log_odds) for n in SWEEPS),
             }
     return found
 
 
 def train(
     start_engine: Callable[[Local], Step], local: Local, layout: Layout, planted: Planted
-) -> dict[int, RegionScores]:
+) -> dict[int, RegionPosterior]:
     """The posterior after each number of sweeps in SWEEPS."""
     step = start_engine(local)
     blank = blank_globals(SETTINGS, D)
     local, first, _ = step(blank, 0)
     state = first_globals(first, blank, SETTINGS, correlate_tags(planted.tags, N_FREE))
-    found: dict[int, RegionScores] = {}
+    found: dict[int, RegionPosterior] = {}
     for number in range(1, max(SWEEPS) + 1):
         before = (local, state)
         local, total, log_odds = step(state, 1)
@@ -107,14 +107,14 @@ def train(
     return found
 
 
-def one_sweep(theirs: dict[int, RegionScores], shard: Shard, dtype: torch.dtype) -> dict[int, RegionScores]:
+def one_sweep(on_cpu: dict[int, RegionPosterior], shard: Shard, dtype: torch.dtype) -> dict[int, RegionPosterior]:
     """The GPU's posteriors after one sweep from the states before the CPU's last sweeps."""
-    found: dict[int, RegionScores] = {}
-    for number, reading in theirs.items():
-        local, state = reading.before
+    found: dict[int, RegionPosterior] = {}
+    for number, posterior in on_cpu.items():
+        local, state = posterior.before
         after, total, log_odds = step_on_gpu(shard, local, dtype)(state, 1)
         bound = evaluate_bound(total, global_step(total, state, SETTINGS), SETTINGS).total
-        found[number] = read(after, log_odds, shard.layout, bound, reading.before)
+        found[number] = read(after, log_odds, shard.layout, bound, posterior.before)
     return found
 
 
@@ -142,38 +142,38 @@ def step_on_gpu(shard: Shard, local: Local, dtype: torch.dtype) -> Step:
     return step
 
 
-def read(local: Local, log_odds: Array, layout: Layout, bound: float, before: tuple[Local, Globals]) -> RegionScores:
+def read(local: Local, log_odds: Array, layout: Layout, bound: float, before: tuple[Local, Globals]) -> RegionPosterior:
     rows = np.arange(PHOTOS * REGIONS)
     nu = np.zeros((len(rows), FACTORS.total))
     odds = np.full_like(nu, -np.inf)
     scatter_assign(layout, local.assign, rows, nu)
     scatter_assign(layout, log_odds, rows, odds)
-    return RegionScores(nu, odds, local.order, bound, before)
+    return RegionPosterior(nu, odds, local.order, bound, before)
 
 
 def compare(
-    ours: dict[int, RegionScores], theirs: dict[int, RegionScores], tagged: Array
+    posteriors: dict[int, RegionPosterior], references: dict[int, RegionPosterior], tagged: Array
 ) -> dict[int, dict[str, float]]:
-    return {number: differences(ours[number], theirs[number], tagged) for number in ours}
+    return {number: differences(posteriors[number], references[number], tagged) for number in posteriors}
 
 
-def differences(ours: RegionScores, theirs: RegionScores, tagged: Array) -> dict[str, float]:
+def differences(posterior: RegionPosterior, reference: RegionPosterior, tagged: Array) -> dict[str, float]:
     """Shares of regions, except for the bound and nu."""
-    nu, exact = (reading.nu[tagged, :N_OBJECTS] for reading in (ours, theirs))
-    same = choose(ours.log_odds, tagged) == choose(theirs.log_odds, tagged)
+    nu, exact = (one.nu[tagged, :N_OBJECTS] for one in (posterior, reference))
+    same = choose(posterior.log_odds, tagged) == choose(reference.log_odds, tagged)
     same_nu = nu.argmax(axis=1) == exact.argmax(axis=1)
     on = exact.max(axis=1) > ON
     saturated = exact[np.arange(len(exact)), nu.argmax(axis=1)] > SATURATED
     return {
-        "bound_relative_error": abs(ours.bound - theirs.bound) / abs(theirs.bound),
+        "bound_relative_error": abs(posterior.bound - reference.bound) / abs(reference.bound),
         "same_object": float(np.mean(same)),
         "any_object_on": float(np.mean(on)),
         "same_object_where_any_is_on": float(np.mean(same[on])),
         "same_object_by_nu": float(np.mean(same_nu)),
         "same_object_by_nu_or_both_above_1-1e-6": float(np.mean(same_nu | saturated)),
-        "same_stick_order": float(np.mean((ours.order == theirs.order).all(axis=1))),
-        "largest_difference_of_nu": float(np.abs(ours.nu - theirs.nu).max()),
-        "mean_difference_of_nu": float(np.abs(ours.nu - theirs.nu).mean()),
+        "same_stick_order": float(np.mean((posterior.order == reference.order).all(axis=1))),
+        "largest_difference_of_nu": float(np.abs(posterior.nu - reference.nu).max()),
+        "mean_difference_of_nu": float(np.abs(posterior.nu - reference.nu).mean()),
     }
 
 

@@ -32,12 +32,12 @@ def measure_network(repeats: int) -> dict[str, Any]:
     pixels = np.random.default_rng(0).integers(0, 256, (4, HEIGHT // 5, WIDTH // 5, 3)).astype(np.uint8)
     pixels = pixels.repeat(5, axis=1).repeat(5, axis=2)
     prepared = [prepare(photo, labels, backbone) for photo in pixels]
-    ours = TorchExtractor(backbone, DEFAULTS, GPU, batch=4).extract_batch(prepared)
-    theirs = [extract_regions(photo, labels, backbone) for photo in pixels]
+    on_gpu = TorchExtractor(backbone, DEFAULTS, GPU, batch=4).extract_batch(prepared)
+    on_cpu = [extract_regions(photo, labels, backbone) for photo in pixels]
     found: dict[str, Any] = {
         "features": "deep",
         "regions_per_photo": 80,
-        **differences(np.vstack(ours), np.vstack(theirs)),
+        **differences(np.vstack(on_gpu), np.vstack(on_cpu)),
     }
     found["batches"] = {n: measure_batch(backbone, [prepared[i % 4] for i in range(n)], repeats) for n in BATCHES}
     return found
@@ -52,12 +52,12 @@ def prepare(pixels: Array, labels: Array, backbone: Backbone) -> PreparedPhoto:
     return PreparedPhoto(images, weights, colours, labels, nothing, nothing, (WIDTH, HEIGHT))
 
 
-def differences(ours: Array, theirs: Array) -> dict[str, float]:
+def differences(vectors: Array, reference: Array) -> dict[str, float]:
     """Differences of vectors before and after rounding to half precision."""
     return {
-        "largest_difference": float(np.abs(ours - theirs).max()),
-        "largest_value": float(np.abs(theirs).max()),
-        "same_in_half_precision": float(np.mean(ours.astype(np.float16) == theirs.astype(np.float16))),
+        "largest_difference": float(np.abs(vectors - reference).max()),
+        "largest_value": float(np.abs(reference).max()),
+        "same_in_half_precision": float(np.mean(vectors.astype(np.float16) == reference.astype(np.float16))),
     }
 
 

@@ -55,7 +55,7 @@ OUTLINES = 6  # that a browser requests at the same time
 SHARES = {"search": 30, "photo_page": 25, "photo_json": 20, "like": 15, "like_region": 10}
 
 
-class Answered(NamedTuple):
+class RequestResult(NamedTuple):
     """One request of a client."""
 
     seconds: float
@@ -120,9 +120,9 @@ def measure_size(n_photos: int, n_clients: int, seconds: float, scratch: Path | 
             every = [one for client in clients for one in client.result()]
             memory = Path(f"/proc/{server}/status").read_text().splitlines()
     times: dict[str, list[float]] = defaultdict(list)
-    for kind, answered in every:
-        times[kind].append(answered.seconds)
-    errors = [answered.error for _, answered in every if answered.error]
+    for kind, result in every:
+        times[kind].append(result.seconds)
+    errors = [result.error for _, result in every if result.error]
     return {
         "photos": n_photos,
         "seconds": seconds,
@@ -135,10 +135,10 @@ def measure_size(n_photos: int, n_clients: int, seconds: float, scratch: Path | 
     }
 
 
-def browse(port: int, n_photos: int, end: float, seed: int) -> list[tuple[str, Answered]]:
+def browse(port: int, n_photos: int, end: float, seed: int) -> list[tuple[str, RequestResult]]:
     """One client of a large index."""
     rng = random.Random(seed)
-    answered: list[tuple[str, Answered]] = []
+    results: list[tuple[str, RequestResult]] = []
     with ThreadPoolExecutor(OUTLINES) as pool:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         while time.monotonic() < end:
@@ -152,24 +152,24 @@ def browse(port: int, n_photos: int, end: float, seed: int) -> list[tuple[str, A
                 "like": f"/api/photos/{photo}/like",
                 "like_region": f"/api/photos/{photo}/like?region={region}",
             }[kind]
-            answer, content = request(connection, path)
-            answered.append((kind, answer))
-            if kind == "search" and answer.error is None:
+            result, content = request(connection, path)
+            results.append((kind, result))
+            if kind == "search" and result.error is None:
                 outlines = re.findall(r'src="(/api/photos/\d+/outline[^"]+)"', content.decode())
-                answered += [("outline", one) for one in pool.map(lambda path: request_once(port, path), outlines)]
+                results += [("outline", one) for one in pool.map(lambda path: request_once(port, path), outlines)]
         connection.close()
-    return answered
+    return results
 
 
-def request_once(port: int, path: str) -> Answered:
+def request_once(port: int, path: str) -> RequestResult:
     """A request on a connection of its own."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    answered, _ = request(connection, path.replace("&amp;", "&"))
+    result, _ = request(connection, path.replace("&amp;", "&"))
     connection.close()
-    return answered
+    return result
 
 
-def request(connection: http.client.HTTPConnection, path: str) -> tuple[Answered, bytes]:
+def request(connection: http.client.HTTPConnection, path: str) -> tuple[RequestResult, bytes]:
     """A request and the content of its answer."""
     begin = time.perf_counter()
     content = b""
@@ -181,7 +181,7 @@ def request(connection: http.client.HTTPConnection, path: str) -> tuple[Answered
     except (OSError, http.client.HTTPException) as problem:
         error = f"{type(problem).__name__}: {problem}"
         connection.close()
-    return Answered(time.perf_counter() - begin, not path.startswith("/api/"), error), content
+    return RequestResult(time.perf_counter() - begin, not path.startswith("/api/"), error), content
 
 
 @contextmanager
@@ -211,10 +211,10 @@ def search_under_updates(
         time.sleep(0.1)  # it has to compile first
     before = open_index(index).manifest.generation
     end = time.monotonic() + seconds
-    answered: list[list[Answered]] = [[] for _ in range(n_clients)]
+    results: list[list[RequestResult]] = [[] for _ in range(n_clients)]
     clients = [
         threading.Thread(
-            target=search, args=(port, manifest.objects, manifest.attributes, end, number, answered[number])
+            target=search, args=(port, manifest.objects, manifest.attributes, end, number, results[number])
         )
         for number in range(n_clients)
     ]
@@ -224,7 +224,7 @@ def search_under_updates(
         client.join()
     stop.set()
     updater.join()
-    every = [one for list_ in answered for one in list_]
+    every = [one for list_ in results for one in list_]
     updates = open_index(index).manifest.generation - before
     return {
         "seconds": seconds,
@@ -259,7 +259,12 @@ def update(photos: Path, model: Path, index: Path, stop: Event) -> None:
 
 
 def search(
-    port: int, objects: tuple[str, ...], attributes: tuple[str, ...], end: float, seed: int, answered: list[Answered]
+    port: int,
+    objects: tuple[str, ...],
+    attributes: tuple[str, ...],
+    end: float,
+    seed: int,
+    results: list[RequestResult],
 ) -> None:
     """One client."""
     rng = random.Random(seed)
@@ -269,10 +274,10 @@ def search(
         threshold = rng.choice([0.0, 0.1, 0.5])
         page = rng.random() < 0.2
         path = f"{'/' if page else '/api/search'}?{urlencode({'q': query, 'threshold': threshold})}"
-        answer, content = request(connection, path)
-        if answer.error is None and not page:
-            answer = answer._replace(error=check(json.loads(content), threshold))
-        answered.append(answer)
+        result, content = request(connection, path)
+        if result.error is None and not page:
+            result = result._replace(error=check(json.loads(content), threshold))
+        results.append(result)
     connection.close()
 
 

@@ -79,7 +79,7 @@ class DrawnPhotos(Sequence[PhotoFeatures]):
     def __init__(self, tags: Array, numbers: range):
         self._tags = tags
         self._numbers = numbers
-        self._looks = np.random.default_rng(0).standard_normal((tags.shape[1], WIDTH))
+        self._appearance = np.random.default_rng(0).standard_normal((tags.shape[1], WIDTH))
         self._labels = np.arange(ROWS * COLUMNS, dtype=np.int32).reshape(ROWS, COLUMNS)
         self._edges = grid_edges().astype(np.int32)
 
@@ -98,7 +98,7 @@ class DrawnPhotos(Sequence[PhotoFeatures]):
         number = self._numbers[index]
         rng = np.random.default_rng([1, number])
         on = (rng.random((ROWS * COLUMNS, self._tags.shape[1])) < 0.3) * self._tags[number]
-        features = on @ self._looks + rng.standard_normal((ROWS * COLUMNS, WIDTH))
+        features = on @ self._appearance + rng.standard_normal((ROWS * COLUMNS, WIDTH))
         boundary = np.ones(len(self._edges), np.float32)
         return PhotoFeatures(features.astype(np.float16), self._labels, self._edges, boundary, (COLUMNS, ROWS))
 

@@ -25,7 +25,7 @@ def main() -> None:
     data = os.environ.get("TAGSIGHT_DATA")
     parser.add_argument("--collection", choices=("rendered", "apascal"), default="rendered")
     parser.add_argument("--data", type=Path, default=data, required=data is None, help="folder with the collection's")
-    parser.add_argument("--ours", default="tagsight", help="method of the two first outlines")
+    parser.add_argument("--method", default="tagsight", help="method of the two first outlines")
     parser.add_argument("--strong", default="supervised", help="method of the third")
     parser.add_argument("--photos", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
@@ -39,8 +39,8 @@ def main() -> None:
     source = benched.read(options.data / benched.folder, table.part)
     extracted = extract_source(source, ExtractorConfig("deep"), no_progress, "")
     pictures = (
-        Picture("0 attributes", options.ours, 0),
-        Picture(f"{everything} attributes", options.ours, everything),
+        Picture("0 attributes", options.method, 0),
+        Picture(f"{everything} attributes", options.method, everything),
         Picture("fully supervised", options.strong, 0),
     )
     rows = outline_photos(extracted, pictures, options.photos, seed=options.seed)

@@ -80,9 +80,9 @@ def measure_size(folder: Path, n_photos: int, *, flat: bool = False) -> dict[str
         figures = {what: run_alone(what, folder, threads) for what in MEASURES}
         for words in WORDS:
             for clocked in ("wall_ms", "processor_ms"):
-                for asked in (words, f"{words}_other_words"):
-                    ratio = figures["index"][asked][clocked] / figures["numpy"][words][clocked]
-                    figures[f"{asked}_{clocked[:-3]}_ratio"] = round(ratio, 2)
+                for kind in (words, f"{words}_other_words"):
+                    ratio = figures["index"][kind][clocked] / figures["numpy"][words][clocked]
+                    figures[f"{kind}_{clocked[:-3]}_ratio"] = round(ratio, 2)
         row[f"{threads}_thread" + "s" * (threads > 1)] = figures
     return row
 

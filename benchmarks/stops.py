@@ -28,15 +28,17 @@ from typing import Any, NamedTuple
 
 from safetensors.numpy import load_file
 
+from tagsight.cli.main import ADVICE
 from tagsight.demo import render_collection
+from tagsight_bench.cli import ADVICE as BENCH_ADVICE
 
-MAIN = "from tagsight.cli.main import main; main()"
+MODULES = {"tagsight": "tagsight.cli.main", "tagsight-bench": "tagsight_bench.cli"}  # by program
 WAYS = ((signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM))
 GAP = 0.5  # largest number of seconds between two signals
 PATIENCE = 120  # seconds in which a stopped command must end
 GRACE = 180  # seconds in which the processes of all stopped commands must be gone; agents of Ray take a minute
 SERVED = 4  # seconds for which a server runs undisturbed
-ENDS = "; the same command", "; run the same command", "; no file is", "; the masks", "; cells that"
+ENDS = tuple(f"; {advice}" for advice in (*ADVICE.values(), BENCH_ADVICE))  # of the sentence after a signal
 
 
 class Case(NamedTuple):
@@ -44,7 +46,7 @@ class Case(NamedTuple):
 
     name: str
     share: float  # of all stops
-    command: Callable[[Path], list[str]]  # by the folder of its output
+    command: Callable[[Path], list[str]]  # the program and its arguments, by the folder of its output
     result: Callable[[Path], object] | None = None  # reads the result that must be equal; None: no comparison
     resume: tuple[str, ...] = ()  # options that continue a stopped command
 
@@ -66,7 +68,7 @@ def stop_commands(n_stops: int, n_photos: int = 24, seed: int = 0, only: Sequenc
         moments, total = random.Random(seed), sum(case.share for case in cases)
         figures: dict[str, Any] = {}
         for case in cases:
-            count = round(n_stops * case.share / total)
+            count = max(1, round(n_stops * case.share / total))
             figures[case.name] = stop_often(case, Path(folder) / "work", count, moments)
             print(case.name, figures[case.name], flush=True)
     bad = sum(one[name] for one in figures.values() for name in ("crashes", "tracebacks", "wrong_ends", "left_behind"))
@@ -98,12 +100,17 @@ def prepare(folder: Path, n_photos: int) -> Inputs:
     inputs = Inputs(folder / "photos", folder / "a.model", folder / "a.index")
     render_collection(inputs.photos, n_photos=n_photos, seed=3)
     run(train(inputs, inputs.model), folder / "cache")
-    run(["index", str(inputs.model), str(inputs.photos / "test"), "-o", str(inputs.index_folder)], folder / "cache")
+    run(index_photos(inputs, inputs.index_folder, "test"), folder / "cache")
     return inputs
 
 
 def train(inputs: Inputs, model: Path, *more: str) -> list[str]:
-    return ["train", str(inputs.photos / "train"), "-o", str(model), "--free", "2", "--regions", "20", *more]
+    photos = str(inputs.photos / "train")
+    return ["tagsight", "train", photos, "-o", str(model), "--free", "2", "--regions", "20", *more]
+
+
+def index_photos(inputs: Inputs, folder: Path, split: str, *more: str) -> list[str]:
+    return ["tagsight", "index", str(inputs.model), str(inputs.photos / split), "-o", str(folder), *more]
 
 
 def make_cases(inputs: Inputs) -> list[Case]:
@@ -113,18 +120,21 @@ def make_cases(inputs: Inputs) -> list[Case]:
         return lambda out: train(inputs, out / "a.model", "--workers", "2", *more)
 
     def index(*more: str) -> Callable[[Path], list[str]]:
-        return lambda out: ["index", model, str(inputs.photos / "train"), "-o", str(out / "a.index"), *more]
+        return lambda out: index_photos(inputs, out / "a.index", "train", *more)
 
     def bench(out: Path) -> list[str]:
-        asked = ["--methods", "tagsight", "--table", "annotation", "--seeds", "1"]
-        return ["bench", "rendered", "--data", data, "-o", str(out / "cells"), *asked]
+        options = ["--methods", "tagsight", "--table", "annotation", "--seeds", "1"]
+        return ["tagsight-bench", "rendered", "--data", data, "-o", str(out / "cells"), *options]
 
     def export(out: Path) -> list[str]:
-        return ["export", model, test, "--format", "coco", "-o", str(out / "export")]
+        return ["tagsight", "export", model, test, "--format", "coco", "-o", str(out / "export")]
 
     def serve(out: Path) -> list[str]:
         with socket.create_server(("127.0.0.1", 0)) as free:
-            return ["serve", str(inputs.index_folder), "--port", str(free.getsockname()[1])]
+            return ["tagsight", "serve", str(inputs.index_folder), "--port", str(free.getsockname()[1])]
+
+    def segment(out: Path) -> list[str]:
+        return ["tagsight", "segment", model, test, "-o", str(out / "masks"), "--overlay"]
 
     resume = ("--resume",)
     return [
@@ -134,8 +144,8 @@ def make_cases(inputs: Inputs) -> list[Case]:
         Case("index", 5, index(), read_index),
         Case("index --engine ray", 1, index("--engine", "ray"), read_index),
         Case("export", 3, export, read_files),
-        Case("segment", 3, lambda out: ["segment", model, test, "-o", str(out / "masks"), "--overlay"], read_files),
-        Case("bench", 2, bench, read_cells),
+        Case("segment", 3, segment, read_files),
+        Case("tagsight-bench", 2, bench, read_cells),
         Case("serve", 2, serve),
     ]
 
@@ -234,7 +244,7 @@ def kill_often(
     sessions: set[int] = set()
     for _ in range(count):
         begin(out)
-        with start(case.command(out), out / "cache", out / "said") as process:
+        with start(case.command(out), out / "cache", out / "stderr") as process:
             await_handlers(process)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(moments.uniform(0, duration))
@@ -249,13 +259,14 @@ def kill_often(
                 process.send_signal(signal.SIGTERM)
             code = process.wait(PATIENCE)
         sessions.add(process.pid)
-        said = (out / "said").read_text()
+        stderr = (out / "stderr").read_text()
         codes[str(code)] += 1
         killed = victim == process.pid
-        fine = code == (-signal.SIGKILL if killed else 0) or (not killed and code in (1, 143) and "tagsight: " in said)
-        found.update(tracebacks=int("Traceback" in said), wrong_ends=int(not fine))
-        if "Traceback" in said or not fine:
-            print(case.name, code, said[-3000:], file=sys.stderr, flush=True)
+        ended = not killed and code in (1, 143) and "tagsight: " in stderr
+        fine = code == (-signal.SIGKILL if killed else 0) or ended
+        found.update(tracebacks=int("Traceback" in stderr), wrong_ends=int(not fine))
+        if "Traceback" in stderr or not fine:
+            print(case.name, code, stderr[-3000:], file=sys.stderr, flush=True)
         if case.result is not None:
             run([*case.command(out), *case.resume], out / "cache")
             found.update(compare(case, out, wanted))
@@ -268,7 +279,7 @@ def kill_often(
 def run_undisturbed(case: Case, out: Path) -> tuple[float, object]:
     """The seconds from the moment when the command handles signals, and its result."""
     begin(out)
-    with start(case.command(out), out / "cache", out / "said") as process:
+    with start(case.command(out), out / "cache", out / "stderr") as process:
         await_handlers(process)
         began = time.monotonic()
         if case.name == "serve":
@@ -276,7 +287,7 @@ def run_undisturbed(case: Case, out: Path) -> tuple[float, object]:
             process.send_signal(signal.SIGTERM)
         code = process.wait()
     if code not in (0, 143 if case.name == "serve" else 0):
-        raise RuntimeError((out / "said").read_text())
+        raise RuntimeError((out / "stderr").read_text())
     return time.monotonic() - began, case.result and case.result(out)
 
 
@@ -289,7 +300,7 @@ class End(NamedTuple):
     """How a command ended."""
 
     code: int
-    said: str
+    stderr: str
     seconds: float  # after the first signal
     session: int  # of the processes it started
 
@@ -297,7 +308,7 @@ class End(NamedTuple):
 def stop_once(command: list[str], out: Path, moment: float, moments: random.Random) -> End:
     gaps = [0.0, moments.uniform(0, GAP)]
     numbers = moments.choice(WAYS)
-    with start(command, out / "cache", out / "said") as process:
+    with start(command, out / "cache", out / "stderr") as process:
         await_handlers(process)
         with suppress(subprocess.TimeoutExpired):
             process.wait(moment)
@@ -309,20 +320,20 @@ def stop_once(command: list[str], out: Path, moment: float, moments: random.Rand
                 first = first or time.monotonic()
         code = process.wait(PATIENCE)
         seconds = time.monotonic() - first if first else 0.0
-    return End(code, (out / "said").read_text(), seconds, process.pid)
+    return End(code, (out / "stderr").read_text(), seconds, process.pid)
 
 
 def find_faults(end: End) -> Counter[str]:
     """What is wrong with how a command ended."""
-    sentences = [line for line in end.said.splitlines() if line.startswith("tagsight: stopped by ")]
-    fine = end.code == 0 or (end.code in (130, 143) and len(sentences) == 1 and any(e in sentences[0] for e in ENDS))
+    sentences = [line for line in end.stderr.splitlines() if line.startswith("tagsight: stopped by ")]
+    fine = end.code == 0 or (end.code in (130, 143) and len(sentences) == 1 and sentences[0].endswith(ENDS))
     bad = Counter(
         crashes=int(end.code < 0 and -end.code not in (signal.SIGINT, signal.SIGTERM)),
-        tracebacks=int("Traceback" in end.said),
+        tracebacks=int("Traceback" in end.stderr),
         wrong_ends=int(not fine),
     )
     if any(bad.values()):
-        print(end.code, end.said[-3000:], file=sys.stderr, flush=True)
+        print(end.code, end.stderr[-3000:], file=sys.stderr, flush=True)
     return bad
 
 
@@ -335,20 +346,21 @@ def compare(case: Case, out: Path, wanted: object) -> Counter[str]:
 
 def run(command: list[str], cache: Path) -> None:
     """Run a command to its end."""
-    said = cache.with_name("said")
-    with start(command, cache, said) as process:
+    stderr = cache.with_name("stderr")
+    with start(command, cache, stderr) as process:
         code = process.wait()
     if code:
-        raise RuntimeError(said.read_text())
+        raise RuntimeError(stderr.read_text())
 
 
 @contextmanager
-def start(command: list[str], cache: Path, said: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """A command in a session of its own."""
+def start(command: list[str], cache: Path, stderr: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A command in a session of its own; its standard error goes to a file."""
+    program, *arguments = command
     environment = {**os.environ, "TAGSIGHT_CACHE": str(cache), "PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": "1"}
-    with said.open("wb") as file:
+    with stderr.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-c", MAIN, *command],
+            [sys.executable, "-c", f"from {MODULES[program]} import main; main()", *arguments],
             env=environment, stdout=subprocess.DEVNULL, stderr=file, start_new_session=True,
         )  # fmt: skip
     try:

@@ -69,7 +69,7 @@ def demo_table(r: dict[str, Any]) -> str:
         (
             str(row["seed"]),
             f"{100 * row['object_miou']:.1f}",
-            f"{row['bound_adjectives']:.0%} of {row['judged_adjectives']}",
+            f"{row['association']:.0%} of {row['n_associations']}",
             f"{row['hidden_correlation']:.2f}",
         )
         for row in r["rows"]

@@ -13,6 +13,7 @@ from tagsight_bench.collections import COLLECTIONS
 from tagsight_bench.plan import ABLATION, Request
 from tagsight_bench.run import BenchPaths, run_bench
 
+ADVICE = "written cells are kept; the same command measures the others"  # after a signal
 TABLES = ", ".join([*dict.fromkeys(table for one in COLLECTIONS.values() for table in one.tables), ABLATION])
 
 
@@ -68,5 +69,5 @@ def make_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command line; the process ends after it."""
-    with exit_with_code("written cells are kept; the same command measures the others"):
+    with exit_with_code(ADVICE):
         make_app()()

@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     tuned: bool = False  # masks of training photos choose a threshold
 
 
-OURS = "tagsight_bench.ours:StackedIBPMethod"
+TAGSIGHT = "tagsight_bench.tagsight_method:StackedIBPMethod"
 
 METHODS: dict[str, Entry] = {
     "wsvm": Entry("tagsight_bench.baselines.wsvm:PhotoSVM"),
@@ -39,10 +39,12 @@ METHODS: dict[str, Entry] = {
     "wlda": Entry("tagsight_bench.baselines.wlda:WeakLDA"),
     "wsdc": Entry("tagsight_bench.baselines.wsdc:DualClustering"),
     "activation": Entry("tagsight_bench.baselines.activation:ClassActivation", tuned=True),
-    "tagsight": Entry(OURS, tables=WEAK_TABLES | SHARE_TABLES, joint=True),
-    "ws-sibp": Entry(OURS, {**PRESETS["ws-sibp"], "classifiers": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True),
+    "tagsight": Entry(TAGSIGHT, tables=WEAK_TABLES | SHARE_TABLES, joint=True),
+    "ws-sibp": Entry(
+        TAGSIGHT, {**PRESETS["ws-sibp"], "classifiers": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True
+    ),
     "ws-mrf-sibp": Entry(
-        OURS, {**PRESETS["ws-mrf-sibp"], "classifiers": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True
+        TAGSIGHT, {**PRESETS["ws-mrf-sibp"], "classifiers": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True
     ),
     "ssvm": Entry("tagsight_bench.baselines.ssvm:BoxSVM", {}, "boxes", frozenset({"annotation", "queries"})),
     "supervised": Entry(
@@ -56,11 +58,11 @@ METHODS: dict[str, Entry] = {
 
 
 def _change_model(**parameters: Any) -> Entry:
-    return Entry(OURS, {**METHODS["ws-mrf-sibp"].parameters, **parameters}, joint=True)
+    return Entry(TAGSIGHT, {**METHODS["ws-mrf-sibp"].parameters, **parameters}, joint=True)
 
 
 def _change_weights(**weights: float) -> Entry:
-    return Entry(OURS, {"weights": weights}, joint=True)
+    return Entry(TAGSIGHT, {"weights": weights}, joint=True)
 
 
 MODEL_ABLATIONS: dict[str, Entry] = {
@@ -110,24 +112,24 @@ MODEL_CANDIDATES: dict[str, Entry] = {
 NO_FIELDS = {"coupling": 0.0, "affinity": 0.0}
 
 DEFAULT_ABLATIONS: dict[str, Entry] = {
-    "no-fields": Entry(OURS, NO_FIELDS, joint=True),
+    "no-fields": Entry(TAGSIGHT, NO_FIELDS, joint=True),
     "no-fields-at-all": Entry(
-        OURS,
+        TAGSIGHT,
         {**NO_FIELDS, "weights": {"smoothing": 0.0, "attribute_likelihood": 0.0, "attribute_prior": 0.0}},
         joint=True,
     ),
     "no-model": _change_weights(model=0.0),
     "no-smoothing": _change_weights(smoothing=0.0),
     "no-attribute-distance": Entry(
-        OURS, {"weights": {"attribute_distance": 0.0}}, tables=frozenset({"segmentation"}), joint=True
+        TAGSIGHT, {"weights": {"attribute_distance": 0.0}}, tables=frozenset({"segmentation"}), joint=True
     ),
     "no-attribute-likelihood": _change_weights(attribute_likelihood=0.0),
     "no-height-prior": _change_weights(height=0.0),
     "no-photo-classifier": _change_weights(photo_classifier=0.0),
     "no-attribute-prior": Entry(
-        OURS, {"weights": {"attribute_prior": 0.0}}, tables=frozenset({"annotation", "queries"}), joint=True
+        TAGSIGHT, {"weights": {"attribute_prior": 0.0}}, tables=frozenset({"annotation", "queries"}), joint=True
     ),
-    "by-region": Entry(OURS, {"whole": False}, tables=frozenset({"annotation"}), joint=True),
+    "by-region": Entry(TAGSIGHT, {"whole": False}, tables=frozenset({"annotation"}), joint=True),
 }
 """The default of `tagsight train` with one change.
 

@@ -34,8 +34,8 @@ def write_lists(path: Path, lists: QueryLists, vocabulary: Vocabulary) -> None:
     """Write the queries as words, one per line."""
     lines = {
         kind: ",\n".join(
-            f"  {json.dumps([vocabulary.objects[o], [vocabulary.attributes[a] for a in asked]])}"
-            for o, asked in queries
+            f"  {json.dumps([vocabulary.objects[o], [vocabulary.attributes[a] for a in attributes]])}"
+            for o, attributes in queries
         )
         for kind, queries in lists._asdict().items()
     }

@@ -79,7 +79,7 @@ def _measure(fit: Fit, cells: list[Cell], trial: Trial, places: BenchPaths) -> I
             {
                 "settings": _list_settings(cell, places),
                 "machine": describe_machine(),
-                "photos": {"learn": len(trial.train.photos), "judge": len(trial.test.photos)},
+                "photos": {"train": len(trial.train.photos), "test": len(trial.test.photos)},
                 "seconds": {"fit": fit_seconds, "predict_per_photo": seconds and seconds / len(trial.test.photos)},
                 "figures": figures,
             },

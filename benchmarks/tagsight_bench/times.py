@@ -27,13 +27,13 @@ COLUMNS = (
 
 def render_times(board: Board, n_attributes: int) -> list[str]:
     """The section on times for aPascal, from cells measured on an idle machine; empty without such cells."""
-    asked = (("annotation", n_attributes), ("segmentation", 0))
-    if not any(board.has_run(table, METHODS) for table, _ in asked):
+    columns = (("annotation", n_attributes), ("segmentation", 0))
+    if not any(board.has_run(table, METHODS) for table, _ in columns):
         return []
     rows = []
     for method, entry in METHODS.items():
         row = [method]
-        for table, attributes in asked:
+        for table, attributes in columns:
             row += _time(board.cells(table, attributes, method)) if table in entry.tables else ["", ""]
         iteration, photo = paper.SECONDS_AN_ITERATION.get(method), paper.SECONDS_A_TEST_PHOTO.get(method)
         row += [f"{iteration} s per iteration" if iteration else "", f"{1e3 * photo:.0f} ms" if photo else ""]

@@ -144,7 +144,9 @@ def test_dual_clustering_steps_follow_the_gradient_of_the_objective():
     F = np.where(tagged[BAGS.groups], np.random.default_rng(0).uniform(0.3, 0.6, (len(BAGS.X), 4)), 0)
     W = wsdc.make_ridge_solver(BAGS.X, 1.0)(F.astype(np.float32))
     moved = wsdc.update_indicators(problem, W.score(BAGS.X), F, tagged[BAGS.groups])
-    for j, k in np.argwhere(tagged[BAGS.groups])[::37]:
+    entries = np.argwhere(tagged[BAGS.groups])[::37]
+    assert len(entries) > 5
+    for j, k in entries:
         up, down = F.copy(), F.copy()
         up[j, k] += 1e-4
         down[j, k] -= 1e-4

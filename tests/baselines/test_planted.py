@@ -82,6 +82,7 @@ def test_constant_tags_give_finite_and_certain_predictions(name: str) -> None:
     tags = Tags(SMALL.tags.objects.copy(), SMALL.tags.attributes.copy())
     tags.objects[:, 0], tags.attributes[:, 0], tags.attributes[:, 1] = 0, 0, 1
     predictions = BASELINES[name](SMALL._replace(tags=tags)).predict(TEST.photos[:4])
+    assert len(predictions) == 4
     for one in predictions:
         assert np.isfinite(one.attributes).all()
         assert one.photo[0] < -10

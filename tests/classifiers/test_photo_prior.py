@@ -155,11 +155,14 @@ def test_excluded_objects_stay_excluded(fitted: Predictor, world: World) -> None
     allowed = Tags(np.ones((2, OBJECTS), np.uint8), np.ones_like(world.tags.attributes[:2]))
     allowed.objects[:, 1] = 0
     nothing = allowed._replace(objects=np.zeros_like(allowed.objects))
-    for posterior in predict_photos(fitted, world.photos[:2], allowed):
+    some = list(predict_photos(fitted, world.photos[:2], allowed))
+    none = list(predict_photos(fitted, world.photos[:2], nothing))
+    assert len(some) == len(none) == 2
+    for posterior in some:
         assert posterior.photo[1] == 0
         assert not posterior.objects[:, 1].any()
         assert posterior.objects.any()
-    for posterior in predict_photos(fitted, world.photos[:2], nothing):
+    for posterior in none:
         assert not posterior.objects.any()
         assert not posterior.photo.any()
 

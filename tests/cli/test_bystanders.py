@@ -42,7 +42,7 @@ def list_contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         ("demo -o .", "which tagsight did not write: choose a new or an empty folder"),
         ("demo -o photos", "which tagsight did not write"),
@@ -64,13 +64,13 @@ def list_contents(folder: Path) -> dict[str, bytes]:
         ("export models/my.model a.jpg -o a.png --format coco", "is a file"),
     ],
 )
-def test_files_of_the_user_are_never_changed(home: Path, command: str, said: str) -> None:
+def test_files_of_the_user_are_never_changed(home: Path, command: str, message: str) -> None:
     (home / "photos/tags.csv").write_text("image,objects,attributes\n1.jpg,cat,\n2.jpg,dog,\n")
     before = list_contents(home)
     result = call(*command.split())
     assert result.exit_code == 1
     assert isinstance(result.exception, InputError | SystemExit)  # what is left out is listed on standard error
-    assert said in f"{result.exception} {result.output}"
+    assert message in f"{result.exception} {result.output}"
     assert "\n" not in str(result.exception)
     assert list_contents(home) == before
 

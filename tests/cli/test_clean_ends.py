@@ -35,8 +35,8 @@ def index(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def list_unexpected(said: str) -> list[str]:
-    return [line for line in said.splitlines() if line.strip() and not EXPECTED.fullmatch(line.strip())]
+def list_unexpected(stderr: str) -> list[str]:
+    return [line for line in stderr.splitlines() if line.strip() and not EXPECTED.fullmatch(line.strip())]
 
 
 @pytest.mark.slow
@@ -68,8 +68,8 @@ def test_a_server_ends_with_one_sentence(number: signal.Signals, index: Path) ->
         assert server.stderr is not None
         assert "(Ctrl-C ends it)" in server.stderr.readline()
         server.send_signal(number)
-        said = server.communicate()[1]
-    assert said == f"tagsight: stopped by {number.name}; run the same command to serve again\n"
+        stderr = server.communicate()[1]
+    assert stderr == f"tagsight: stopped by {number.name}; run the same command to serve again\n"
     assert server.returncode == 128 + number
 
 

@@ -146,8 +146,8 @@ def report_all(stages: dict[str, tuple[int, int]]) -> None:
 
 def test_progress_in_a_log_is_lines(capsys: pytest.CaptureFixture[str]) -> None:
     report_all({"reading": (200, 200), "learning": (33, 100), "counting": (9, 0), "nothing": (0, 5)})
-    said = capsys.readouterr().err.splitlines()
-    assert said == [
+    messages = capsys.readouterr().err.splitlines()
+    assert messages == [
         *(f"tagsight: reading: {done} of 200" for done in range(0, 201, 20)),
         *(f"tagsight: learning: {done} of 100" for done in (0, 10, 20, 30, 33)),
         *(f"tagsight: counting: {done}" for done in (0, 1, 2, 4, 8, 9)),
@@ -169,12 +169,12 @@ def test_progress_on_a_terminal_is_a_bar_unless_it_is_dumb(terminal: str, escape
     environment = os.environ | {"TERM": terminal}
     with subprocess.Popen([sys.executable, "-c", PROGRESS], stderr=theirs, env=environment):
         os.close(theirs)
-        said = b""
+        output = b""
         while chunk := read_terminal(ours):
-            said += chunk
+            output += chunk
     os.close(ours)
-    assert (b"\x1b[" in said) == escapes
-    assert (b"tagsight: reading: 100 of 100" in said) != escapes
+    assert (b"\x1b[" in output) == escapes
+    assert (b"tagsight: reading: 100 of 100" in output) != escapes
 
 
 def read_terminal(descriptor: int) -> bytes:

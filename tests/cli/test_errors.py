@@ -17,8 +17,8 @@ def fail(*arguments: object) -> str:
     run = subprocess.run([*RUN, *map(str, arguments)], capture_output=True, text=True)
     assert run.returncode == 1, run
     assert run.stdout == ""
-    said = [line for line in run.stderr.splitlines() if line.strip()]
-    lines = [line for line in said if not line.startswith("tagsight: warning: ")]
+    messages = [line for line in run.stderr.splitlines() if line.strip()]
+    lines = [line for line in messages if not line.startswith("tagsight: warning: ")]
     assert len(lines) == 1, run.stderr
     assert lines[0].startswith("tagsight: ")
     return lines[0]

@@ -228,9 +228,9 @@ def test_linked_photos_are_indexed_and_links_that_lead_outside_reported(
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert (facts["photos"], facts["left_out"]) == (len(others) + 4, 0)
-    (said,) = (line for line in result.stderr.splitlines() if "links" in line)
+    (message,) = (line for line in result.stderr.splitlines() if "links" in line)
     assert (
-        said
+        message
         == f"tagsight: warning: photos that are links and lead outside {str(photos)!r}: 2; they are indexed and served"
     )
 
@@ -281,9 +281,9 @@ def test_the_photos_of_a_damaged_part_are_annotated_again(
     damage(folder / f"parts/{small.name}.safetensors", how)
     built = update(trained, photos, folder)
     assert built[:4] == (6, 2, 0, 0)
-    (said,) = built.repairs
-    assert f"'{small.name}.safetensors'" in said
-    assert said.endswith("so 2 photos are annotated again")
+    (message,) = built.repairs
+    assert f"'{small.name}.safetensors'" in message
+    assert message.endswith("so 2 photos are annotated again")
     assert content(folder) == before
     assert update(trained, photos, folder) == (6, 0, 0, 0, (), ())
 
@@ -320,7 +320,7 @@ def test_a_damaged_pending_manifest_is_ignored(
     damage(tmp_path / "i/pending.json", "flipped")
     built = update(trained, photos, tmp_path / "i")
     assert built.n_photos == 6
-    assert ["pending.json' is damaged, so a stopped build begins again" in said for said in built.repairs] == [True]
+    assert ["pending.json' is damaged, so a stopped build begins again" in text for text in built.repairs] == [True]
     assert not (tmp_path / "i/pending.json").exists()
 
 

@@ -54,10 +54,10 @@ def test_a_killed_and_a_stopped_driver_are_resumed_to_the_same_model(trained: Tr
         process = train(trained, broken, address, *more)
         known |= wait_for_position(broken, process, known)
         process.send_signal(number)
-        _, said = process.communicate()
-        assert process.returncode == code, said
-    assert "--resume" in said
-    assert "Traceback" not in said
+        _, stderr = process.communicate()
+        assert process.returncode == code, stderr
+    assert "--resume" in stderr
+    assert "Traceback" not in stderr
     last = train(trained, broken, address, "--resume")
     assert last.wait() == 0, last.communicate()[1]
     assert broken.read_bytes() == (tmp_path / "whole").read_bytes()
@@ -91,7 +91,7 @@ def test_an_index_equals_that_of_this_machine(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--engine", "spark"), "engine must be one of local, ray, got 'spark'"),
         (("--address", "auto"), "choose engine 'ray', or omit the address"),
@@ -99,9 +99,9 @@ def test_an_index_equals_that_of_this_machine(
     ],
 )
 def test_options_that_exclude_each_other_are_refused_before_any_work(
-    trained: Trained, tmp_path: Path, options: tuple[str, ...], said: str
+    trained: Trained, tmp_path: Path, options: tuple[str, ...], message: str
 ):
     result = call("train", trained.photos / "train", "-o", tmp_path / "a.model", *options)
     assert result.exit_code == 1
-    assert said in str(result.exception)
+    assert message in str(result.exception)
     assert not list(tmp_path.iterdir())

@@ -21,6 +21,7 @@ def test_predictions_depend_on_the_photo_only(trained: Trained, n_threads: int) 
         alone = [predict_photos(model.predictor, [photo])[0] for photo in photos]
     with threadpool_limits(n_threads, user_api="blas"):
         together = predict_photos(model.predictor, photos)
+    assert len(together) == 6
     for one, other in zip(alone, together, strict=True):
         for field, expected, got in zip(one._fields, one, other, strict=True):
             assert_array_equal(np.asarray(got), np.asarray(expected), err_msg=field)

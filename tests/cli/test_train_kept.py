@@ -30,8 +30,8 @@ def stopped(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise StoppedError(15, "and so on")
 
     monkeypatch.setattr(training, "fit_photos", stop)
-    said = train(trained, tmp_path / "a.model")
-    assert "stopped by SIGTERM; and so on" in said
+    message = train(trained, tmp_path / "a.model")
+    assert "stopped by SIGTERM; and so on" in message
     assert has_checkpoint(checkpoint_folder(tmp_path / "a.model"))
     return tmp_path / "a.model"
 
@@ -56,9 +56,9 @@ def stopped(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_other_settings_are_refused_by_name(trained: Trained, stopped: Path, more: tuple, difference: str) -> None:
-    said = train(trained, stopped, "--resume", *more)
-    assert f"is the checkpoint of another training: {difference}" in said
-    assert "train without --resume to start over" in said
+    message = train(trained, stopped, "--resume", *more)
+    assert f"is the checkpoint of another training: {difference}" in message
+    assert "train without --resume to start over" in message
     assert has_checkpoint(checkpoint_folder(stopped))
 
 
@@ -81,7 +81,7 @@ def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (
             lambda header: header | {"schema": 99},
@@ -90,16 +90,16 @@ def test_other_tags_and_photos_are_refused(trained: Trained, stopped: Path, tmp_
         (lambda header: {"schema": 2}, "is damaged"),
     ],
 )
-def test_a_foreign_header_is_refused(trained: Trained, stopped: Path, change: Callable, said: str) -> None:
+def test_a_foreign_header_is_refused(trained: Trained, stopped: Path, change: Callable, message: str) -> None:
     header = checkpoint_folder(stopped) / "header.json"
     header.write_text(json.dumps(change(json.loads(header.read_text()))))
-    assert said in train(trained, stopped, "--resume")
+    assert message in train(trained, stopped, "--resume")
 
 
 def test_the_use_of_an_existing_checkpoint_is_reported(trained: Trained, stopped: Path) -> None:
-    said = train(trained, stopped)
-    assert "starts from the beginning and replaces the checkpoint" in said
-    assert "--resume continues that training" in said
+    message = train(trained, stopped)
+    assert "starts from the beginning and replaces the checkpoint" in message
+    assert "--resume continues that training" in message
     remove_checkpoint(checkpoint_folder(stopped))
     assert "training starts from the beginning" in train(trained, stopped, "--resume")
 
@@ -109,9 +109,9 @@ def test_two_trainings_cannot_write_the_same_model(trained: Trained, stopped: Pa
     assert not lock.exists()
     before = (checkpoint_folder(stopped) / "header.json").stat().st_mtime_ns
     with hold_lock(lock, wait=False):
-        said = train(trained, stopped)
-    assert "another training is writing" in said
-    assert "choose another --output" in said
+        message = train(trained, stopped)
+    assert "another training is writing" in message
+    assert "choose another --output" in message
     assert (checkpoint_folder(stopped) / "header.json").stat().st_mtime_ns == before
     assert lock.exists()  # as a killed training leaves it
     assert "stopped by SIGTERM" in train(trained, stopped)

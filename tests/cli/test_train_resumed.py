@@ -43,10 +43,10 @@ def call(model, *more):
 
 def train(model, *more, at=None, number=signal.SIGKILL):
     # Exit code, standard error, and the number of changes of the disk.
-    said = folder / "said"
+    stderr = folder / "stderr"
     pid = os.fork()
     if pid == 0:
-        with said.open("w") as file:
+        with stderr.open("w") as file:
             os.dup2(file.fileno(), 2)
         faulthandler.enable()  # a crash prints its traceback
         count = 0
@@ -68,7 +68,7 @@ def train(model, *more, at=None, number=signal.SIGKILL):
         (folder / "count").write_text(str(count))
         os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return code, said.read_text(), int((folder / "count").read_text()) if code == 0 else None
+    return code, stderr.read_text(), int((folder / "count").read_text()) if code == 0 else None
 
 
 # Every photo was described when the model was trained: the network itself is not needed, and takes long to open.
@@ -82,22 +82,22 @@ fingerprint = (folder / "fingerprint").read_text()
 extract.open_extractor = lambda recipe: SimpleNamespace(fingerprint=fingerprint)
 training.pin_extractor = lambda recipe: recipe
 
-code, said, _ = train("whole")  # in a child, too: a process that has run kernels and threads is not safe to fork
-assert code == 0, said
+code, stderr, _ = train("whole")  # in a child, too: a process that has run kernels and threads is not safe to fork
+assert code == 0, stderr
 wanted = (folder / "whole").read_bytes()
-code, said, changes = train("again")
-assert code == 0, said
+code, stderr, changes = train("again")
+assert code == 0, stderr
 assert (folder / "again").read_bytes() == wanted
-assert sorted(path.name for path in folder.iterdir()) == ["again", "count", "fingerprint", "said", "whole"]
+assert sorted(path.name for path in folder.iterdir()) == ["again", "count", "fingerprint", "stderr", "whole"]
 
 ends = 0
 for budget in budgets if way == "killed" else ():
-    code, said, _ = train("killed", *budget, at=moments.randrange(changes))
+    code, stderr, _ = train("killed", *budget, at=moments.randrange(changes))
     while code != 0:
-        assert code == -signal.SIGKILL, said
+        assert code == -signal.SIGKILL, stderr
         ends += 1
         more = ["--resume"] if checkpoint.has_checkpoint(folder / "killed.checkpoint") else []
-        code, said, _ = train("killed", *budget, *more, at=moments.randrange(10, changes))
+        code, stderr, _ = train("killed", *budget, *more, at=moments.randrange(10, changes))
     assert (folder / "killed").read_bytes() == wanted
     (folder / "killed").unlink()
     assert not list(folder.glob("killed*")), list(folder.glob("killed*"))
@@ -106,12 +106,12 @@ for budget, number in zip(budgets, (signal.SIGTERM, signal.SIGINT)) if way == "s
     code = None
     while code != 0:
         resume = [] if code is None else ["--resume"]
-        code, said, _ = train("stopped", *budget, *resume, at=moments.randrange(10, changes), number=number)
-        assert code in (0, 128 + number), (code, said)
+        code, stderr, _ = train("stopped", *budget, *resume, at=moments.randrange(10, changes), number=number)
+        assert code in (0, 128 + number), (code, stderr)
         if code:
             ends += 1
-            assert said.endswith("the same command with --resume continues from here\n"), said
-            assert "Traceback" not in said
+            assert stderr.endswith("the same command with --resume continues from here\n"), stderr
+            assert "Traceback" not in stderr
     assert (folder / "stopped").read_bytes() == wanted
     (folder / "stopped").unlink()
 print(json.dumps([changes, ends]))

@@ -35,7 +35,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def truth(folder: Path) -> Truth:
-    return read_truth(folder)
+    truth = read_truth(folder)
+    assert len(truth.photos) == N_PHOTOS
+    assert all(photo.instances for photo in truth.photos)
+    return truth
 
 
 def list_files(folder: Path) -> dict[str, bytes]:
@@ -62,7 +65,6 @@ def test_both_splits_open_as_collections_of_the_photos_asked_for(folder: Path, t
     assert train.problems == test.problems == ()
     listed = {f"{path.parent.name}/{path.name}" for path, *_ in (*train.photos, *test.photos)}
     assert listed == {photo.image for photo in truth.photos}
-    assert len(truth.photos) == N_PHOTOS
     for photo in train.photos:
         assert read_photo(photo.path).size == SIZE
     assert not list((folder / "train").rglob("*.png"))

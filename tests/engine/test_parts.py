@@ -25,7 +25,8 @@ def start(n_shards: int = 1) -> list[tuple[Shard, Local]]:
 @pytest.mark.parametrize("n_parts", [1, 2, 5, 23])
 def test_parts_are_laid_out_as_by_themselves(n_parts: int):
     ((whole, local),) = start()
-    parts = zip(cut_shard(whole, n_parts), cut_local(local, whole.layout, n_parts), start(n_parts), strict=True)
+    parts = list(zip(cut_shard(whole, n_parts), cut_local(local, whole.layout, n_parts), start(n_parts), strict=True))
+    assert len(parts) == n_parts
     for shard, mine, (expected, theirs) in parts:
         for name, ours in shard.layout._asdict().items():
             assert np.array_equal(ours, getattr(expected.layout, name)), name

@@ -69,8 +69,8 @@ def test_drawn_queries_are_answerable_distinct_and_seeded() -> None:
 
 def test_every_answerable_query_is_listed_once() -> None:
     _, _, truth = draw_world(4, n_photos=3)
-    asked = [Query(o, pair) for o in range(4) for pair in combinations(range(6), 2)]
-    possible = [query for query in asked if find_relevant(truth, [query]).any()]
+    queries = [Query(o, pair) for o in range(4) for pair in combinations(range(6), 2)]
+    possible = [query for query in queries if find_relevant(truth, [query]).any()]
     assert list_answerable(truth, 2) == possible
 
 

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:Depreca
 def test_masks_are_exact(owner: Array) -> None:
     photo = make_photo(owner)
     (item,) = json.loads(make_files(cvat.write, photo)["annotations/default.json"])["items"]
+    assert len(item["annotations"]) == len(photo.instances)
     for n, annotation in enumerate(item["annotations"]):
         assert annotation["type"] == "mask"
         assert_array_equal(rle.decode(annotation["rle"]), photo.mask(n))

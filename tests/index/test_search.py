@@ -101,7 +101,9 @@ def test_stored_scores_are_those_of_the_posteriors_to_a_thousandth(tmp_path: Pat
     posteriors = draw_posteriors(1, 30)
     snapshot = open_snapshot(tmp_path, put_posteriors(tmp_path, posteriors))
     query = Query(((0, 4, 5, 6),), ())
-    for hit in search(snapshot, query, top=None):
+    hits = search(snapshot, query, top=None)
+    assert len(hits) == 30
+    for hit in hits:
         exact = posteriors[hit.photo][:, [0, 4, 5, 6]].prod(axis=1).max()
         assert abs(hit.score - exact) < 4e-5
 

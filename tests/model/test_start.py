@@ -90,6 +90,8 @@ def test_a_start_is_a_function_of_its_seed(start: str):
 def test_sticks_are_fitted_to_the_start():
     case = begin(draw_case(4, stick_order="tagged-first"), "random")
     p = for_oracle(case)
+    assert all(p.sequences)
+    assert len(p.sequences) == len(p.tau) > 1
     for i, sequences in enumerate(p.sequences):
         size = np.sum(p.photo == i)
         for columns in sequences:

@@ -83,6 +83,8 @@ def test_a_sweep_updates_the_sticks_after_nu():
     case = draw_case(4, stick_order="free-first")
     new, _ = local_step(case.shard, case.local, case.state, case.settings, SweepOptions(passes=1))
     p = for_oracle(case._replace(local=case.local._replace(assign=new.assign)))
+    assert all(p.sequences)
+    assert len(p.sequences) == len(p.tau) > 1
     for i, sequences in enumerate(p.sequences):
         size = np.sum(p.photo == i)
         for s, columns in enumerate(sequences):

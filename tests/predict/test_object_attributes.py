@@ -23,7 +23,7 @@ from tagsight.training.batches import ALIGN
 from tagsight.training.fit import FitResult, fit_photos
 from tagsight.training.options import TrainOptions
 from tagsight_bench.evaluation.annotation import score_given_location, score_given_name
-from tagsight_bench.ours import StackedIBPMethod
+from tagsight_bench.tagsight_method import StackedIBPMethod
 from tests.baselines.planted import ATTRIBUTES, OBJECTS, World, draw_world
 
 OPTIONS = TrainOptions(
@@ -158,6 +158,7 @@ def test_photos_without_objects_or_attributes_are_used_in_training(world: World)
 
 def test_transductive_predictions_have_attributes(fitted: Predictor, world: World) -> None:
     transductive = predict_photos(fitted, world.photos[:20], transductive=True)
+    assert len(transductive) == 20
     assert all(np.isfinite(part).all() for posterior in transductive for part in posterior)
 
 

@@ -91,8 +91,9 @@ def test_objects_and_attributes_that_are_not_allowed_have_no_effect(world: World
     allowed = Tags(np.ones((3, n_objects), np.uint8), np.zeros((3, n_attributes), np.uint8))
     allowed.objects[:, 0] = 0
     alone = calibrate(fitted, Calibration(0.1, -1.0, None))
-    answers = (predict_photos(model, world.photos[:3], allowed) for model in (fitted, alone))
-    for with_support, without in zip(*answers, strict=True):
+    supported, unsupported = (predict_photos(model, world.photos[:3], allowed) for model in (fitted, alone))
+    assert len(supported) == 3
+    for with_support, without in zip(supported, unsupported, strict=True):
         assert with_support.photo[0] == 0
         assert (with_support.photo[1:] > 0).all()
         assert_allclose(with_support.photo, without.photo)

@@ -49,6 +49,8 @@ def test_one_region_has_no_edges(shape):
 @pytest.mark.parametrize("seed", range(5))
 def test_boxes_hold_exactly_the_extent_of_each_region(seed):
     labels = draw_labels(seed, (9, 6), 8)
-    for region, box in enumerate(find_boxes(labels).tolist()):
+    boxes = find_boxes(labels).tolist()
+    assert len(boxes) == labels.max() + 1
+    for region, box in enumerate(boxes):
         ys, xs = np.nonzero(labels == region)
         assert box == [xs.min(), ys.min(), xs.max() + 1, ys.max() + 1]

@@ -90,8 +90,8 @@ def test_a_signal_that_the_parent_ignores_stays_ignored() -> None:
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGTERM)
-        said = process.communicate()[1].decode()
-    assert said.strip().endswith(f"StoppedError: stopped by SIGTERM; {ADVICE}")
+        stderr = process.communicate()[1].decode()
+    assert stderr.strip().endswith(f"StoppedError: stopped by SIGTERM; {ADVICE}")
 
 
 def test_an_interrupt_while_a_cached_kernel_is_loaded_does_not_damage_it(tmp_path: Path) -> None:

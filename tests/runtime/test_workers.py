@@ -89,9 +89,9 @@ def test_workers_end_with_the_program_that_started_them(repository: Path, number
         [sys.executable, "-c", WAIT], cwd=repository, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as program:
         assert program.stderr is not None
-        said = {program.stderr.readline() for _ in range(2)}
+        messages = {program.stderr.readline() for _ in range(2)}
         program.send_signal(number)
-        assert said == {"worker 0 works\n", "worker 1 works\n"}
+        assert messages == {"worker 0 works\n", "worker 1 works\n"}
         assert program.communicate(timeout=60)[1] == ""
     assert program.returncode == -number
 

@@ -31,8 +31,11 @@ def test_a_new_or_empty_folder_is_claimed_and_claimed_again(tmp_path: Path) -> N
         check_folder(folder, "index")
         assert not folder.exists() or not os.listdir(folder), "a check writes nothing"
         claim_folder(folder, "index")
+        claimed = list_contents(folder)
+        assert claimed, "the folder is marked"
         (folder / "something").write_text("ours")
         claim_folder(folder, "index")
+        assert list_contents(folder) == claimed | {"something": b"ours"}
 
 
 def test_partial_files_and_system_files_do_not_make_a_folder_foreign(tmp_path: Path) -> None:

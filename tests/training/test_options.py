@@ -61,5 +61,6 @@ def test_the_defaults_of_the_command_are_those_of_the_record() -> None:
     by_preset = {"coupling", "affinity", "centred"}  # None: those of the preset
     defaults = {name: one.default for name, one in inspect.signature(train.run).parameters.items()}
     compared = {field.name for field in fields(TrainOptions)} - by_preset - {"learn_affinity", "classifiers", "weights"}
+    assert len(compared) > 5
     for name in compared:
         assert defaults[name] == getattr(TrainOptions(), name), name

@@ -32,6 +32,7 @@ def test_the_api_lists_the_objects_of_the_command(
 ) -> None:
     index = open_index(web_files.index_folder)
     objects = list(index.manifest.objects)
+    assert annotated
     for photo, expected in annotated.items():
         listed = client.get(f"/api/photos/{photo}").json()["objects"]
         assert len(listed) == len(expected) == 2
@@ -89,7 +90,9 @@ def test_the_outline_of_an_object_surrounds_its_regions(web_files: WebFiles) -> 
     index = open_index(web_files.index_folder)
     for photo in range(10):
         regions = index.load_photo(photo).regions
-        for one in draw_photo(regions, 3).objects:
+        objects = draw_photo(regions, 3).objects
+        assert objects
+        for one in objects:
             column = regions.names.objects.index(one.name)
             inside = regions.named.label == column + 1
             inside[one.region] = True

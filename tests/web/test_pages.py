@@ -174,6 +174,7 @@ def test_hostile_tags_and_file_names_are_escaped(client: httpx.Client, web_files
 def test_a_photo_page_lists_every_region(client: httpx.Client, web_files: WebFiles) -> None:
     stored = open_index(web_files.index_folder).load_photo(1)
     page = client.get("/photos/1").text
+    assert page.count("data-region=") >= len(stored.regions.probabilities) > 1
     for region, row in enumerate(stored.regions.probabilities[:, : len(stored.regions.names.objects)]):
         assert f'data-region="{region}"' in page
         words = page[page.index(f'data-words="{region}"') :].split("</section>")[0]

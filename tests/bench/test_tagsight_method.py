@@ -12,7 +12,7 @@ from tagsight.model.settings import PRESETS
 from tagsight.predict.predictor import predict_photos
 from tagsight_bench.evaluation.method import GuidedMethod, TransductiveMethod
 from tagsight_bench.methods import ABLATIONS
-from tagsight_bench.ours import StackedIBPMethod
+from tagsight_bench.tagsight_method import StackedIBPMethod
 from tests.baselines.planted import Scores, World, draw_world, score_location, score_method
 
 
@@ -46,7 +46,9 @@ def test_objects_are_outlined_and_attributes_bound(full: StackedIBPMethod, world
 
 def test_joint_scores_equal_those_of_the_index(method: StackedIBPMethod, worlds: tuple[World, World]) -> None:
     photos = worlds[1].photos[:5]
-    for prediction, posterior in zip(method.predict(photos), predict_photos(method._predictor, photos), strict=True):
+    predictions = method.predict(photos)
+    assert len(predictions) == 5
+    for prediction, posterior in zip(predictions, predict_photos(method._predictor, photos), strict=True):
         assert_allclose(np.exp(prediction.log_joint), posterior.presence_by_region, rtol=1e-6, atol=1e-12)
 
 
