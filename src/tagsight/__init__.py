@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tagsight.errors import InputError, LeftOutWarning, TagsightError, TagsightWarning, UnreadablePhotoError
 
 if TYPE_CHECKING:
-    from tagsight.api import AnnotatedPhoto, Model, PredictedPhoto, Segmentation, load, train
+    from tagsight.api import AnnotatedPhoto, IndexOptions, Model, PredictedPhoto, Segmentation, load, train
     from tagsight.estimator import StackedIBP
     from tagsight.index import Index, open_index
     from tagsight.training.options import TrainOptions
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnnotatedPhoto",
     "Index",
+    "IndexOptions",
     "InputError",
     "LeftOutWarning",
     "Model",

@@ -47,7 +47,7 @@ from tagsight.runtime.interrupts import STOP, check_stop
 from tagsight.runtime.memory import read_size
 from tagsight.runtime.progress import Report, show_progress
 from tagsight.training.fit import FEWEST_TO_HOLD_OUT
-from tagsight.training.options import TrainOptions
+from tagsight.training.options import TARGET, TrainOptions
 from tagsight.training.pipeline import CheckpointOptions
 from tagsight.training.pipeline import train as train_collection
 from tagsight.types import Array
@@ -83,17 +83,12 @@ def train(
     Args:
         photos: the folder of the photos, or its tags file, in any format that `tagsight inspect` knows; or an open
             `Collection`.
-        preset: train one of the paper's models: `ws-sibp` or `ws-mrf-sibp`.
-        format: the format of the collection; by default it is detected.
-        split: the split of a dataset that has several.
-        synonyms: a mapping of tags, CSV with the columns `from,to[,kind]` or JSON.
-        words: a list of nouns and adjectives, for formats that do not tell them apart.
-        images: the folder of the photos, if it is not in its usual place.
-        checkpoint: a folder for checkpoints; by default none are written.
-        resume: continue from the checkpoint of a training that was stopped.
-        progress: show progress bars.
-        **options: any field of `tagsight.TrainOptions`, such as `features="deep-small"`, `n_free=10` or `seed=1`;
-            `memory` may be a text such as `"2GB"`.
+        preset: Train one of the paper's models instead: `ws-sibp` or `ws-mrf-sibp`.
+        format, split, synonyms, words, images: arguments of `tagsight.open_collection`.
+        checkpoint: Folder for checkpoints. Default: none are written.
+        resume: Continue from the checkpoint of a stopped training.
+        progress: Show progress bars.
+        **options: any field of `tagsight.TrainOptions`, such as `features="deep-small"`, `n_free=10` or `seed=1`.
 
     Warns of photos that were left out, and of tags that are on too few photos.
 
@@ -116,13 +111,17 @@ def train(
 
 def make_options(preset: str | None = None, **options: Any) -> TrainOptions:
     """The options of a training; InputError for an unknown option."""
-    known = [one.name for one in fields(TrainOptions)]
-    for name in options:
-        if name not in known:
-            raise InputError(f"training has no option {name!r}; choose from {', '.join(known)}")
+    _check_known(options, TrainOptions, "training")
     if isinstance(options.get("memory"), str):
         options["memory"] = read_size(options["memory"])
     return TrainOptions(**options) if preset is None else TrainOptions.from_preset(preset, **options)
+
+
+def _check_known(options: Iterable[str], record: type, task: str) -> None:
+    known = [one.name for one in fields(record)]
+    for name in options:
+        if name not in known:
+            raise InputError(f"{task} has no option {name!r}; choose from {', '.join(known)}")
 
 
 def load(path: PathInput, *, backbone: PathInput | None = None) -> "Model":
@@ -221,6 +220,22 @@ class ExportSummary(NamedTuple):
     """Photos that could not be read."""
     refused: tuple[Problem, ...]
     """Photos whose name no file can have, and files that were not replaced."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """The options of `Model.index`.
+
+    `format`, `split` and `images` are arguments of `tagsight.open_collection`. `engine`, `address` and `n_workers` are
+    fields of `tagsight.TrainOptions`.
+    """
+
+    format: str | None = None
+    split: str | None = None
+    images: PathInput | None = None
+    engine: str = TARGET.engine
+    address: str | None = None
+    n_workers: int | None = TARGET.n_workers
 
 
 class Model:
@@ -392,72 +407,39 @@ class Model:
                 exporter.refuse(problem)
         return exporter.summarise()
 
-    def index(
-        self,
-        photos: PathInput,
-        folder: PathInput,
-        *,
-        format: str | None = None,
-        split: str | None = None,
-        images: PathInput | None = None,
-        engine: str = "local",
-        address: str | None = None,
-        n_workers: int | None = None,
-        progress: bool = True,
-    ) -> "Index":
+    def index(self, photos: PathInput, folder: PathInput, *, progress: bool = True, **options: Any) -> "Index":
         """Annotate every photo once, so that they can be searched; later calls annotate new and changed photos only.
 
         Args:
             photos: the folder of the photos, tagged or not.
             folder: the folder of the index.
-            format: the format of the collection; by default it is detected.
-            split: the split of a dataset that has several.
-            images: the folder of the photos, if it is not in its usual place.
-            engine: `local`, or `ray` to work on a cluster.
-            address: the address of the Ray cluster; by default one is started on this machine.
-            n_workers: processes; by default one per processor.
             progress: show a progress bar.
+            **options: any field of `tagsight.IndexOptions`, such as `n_workers=2`.
 
         >>> index = model.index("photos/", "my.index")                      # doctest: +SKIP
         >>> [hit.path for hit in index.find("furry brown horse", top=20)]   # doctest: +SKIP
         """
         from tagsight.index import open_index
 
-        self.update_index(
-            photos,
-            folder,
-            format=format,
-            split=split,
-            images=images,
-            engine=engine,
-            address=address,
-            n_workers=n_workers,
-            progress=progress,
-        )
+        self.update_index(photos, folder, progress=progress, **options)
         return open_index(folder)
 
     def update_index(
-        self,
-        photos: PathInput,
-        folder: PathInput,
-        *,
-        format: str | None = None,
-        split: str | None = None,
-        images: PathInput | None = None,
-        engine: str = "local",
-        address: str | None = None,
-        n_workers: int | None = None,
-        progress: bool = True,
+        self, photos: PathInput, folder: PathInput, *, progress: bool = True, **options: Any
     ) -> "BuildResult":
         """Build or update an index as `index` does, with the same arguments; returns the numbers of changed photos."""
         from tagsight.index import build_index, list_source
         from tagsight.index.sources import count_outside_links
 
-        images = None if images is None else Path(images)
-        source = list_source(Path(photos), format=format, split=split, images=images)
-        check_engine(engine, "cpu")
-        with open_engine(engine, address) as map_fn, show_progress(progress) as report:
-            built = build_index(self.trained, source, Path(folder), n_workers=n_workers, map_fn=map_fn, report=report)
+        _check_known(options, IndexOptions, "indexing")
+        chosen = IndexOptions(**options)
+        images = None if chosen.images is None else Path(chosen.images)
+        source = list_source(Path(photos), format=chosen.format, split=chosen.split, images=images)
+        check_engine(chosen.engine, TARGET.device)
+        with open_engine(chosen.engine, chosen.address) as map_fn, show_progress(progress) as report:
+            built = build_index(
+                self.trained, source, Path(folder), n_workers=chosen.n_workers, map_fn=map_fn, report=report
+            )
         for repair in built.repairs:
             _warn(repair)
         _warn_left_out(built.problems)

@@ -9,7 +9,7 @@ from tagsight.storage.outputs import check_output_file, is_page
 
 
 def run(model: ModelFile, output: Page = None, backbone: Backbone = None, json: AsJson = False) -> None:
-    """List every tagged and discovered factor: how often it occurs, with which others, and its clearest regions."""
+    """List the tagged and discovered factors: how often each occurs, with which others, and example regions."""
     if output is not None:
         check_output_file(output, "a page of tagsight", is_page)
     loaded = load(model, backbone=backbone)
