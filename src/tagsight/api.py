@@ -388,7 +388,7 @@ class Model:
         Args:
             photos: a path of a photo or of a folder, or any iterable of both.
             folder: folder for the files.
-            format: `coco`, `voc`, `labelstudio`, `cvat`, `labelme`, `yolo` or `xmp`.
+            format: name of a format, such as `coco`; an unknown name raises an InputError that lists all.
             threshold: label a region as background if its object is less probable.
             attribute_threshold: leave out attributes that are less probable.
             connected: an instance is a connected piece of an object; otherwise all pieces of one object.
