@@ -1,8 +1,8 @@
 """Learn nouns and adjectives from photos that have only tags, and find them in other photos.
 
 >>> import tagsight
->>> model = tagsight.train("photos/")                       # doctest: +SKIP
->>> for photo in model.annotate("new/"):                    # doctest: +SKIP
+>>> model = tagsight.train("photos/")
+>>> for photo in model.annotate("new/"):
 ...     print(photo.path, [one.name for one in photo.objects])
 """
 

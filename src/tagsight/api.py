@@ -1,11 +1,11 @@
 """The Python API: train or load a model, then annotate, describe, segment, export and index photos.
 
 >>> import tagsight
->>> model = tagsight.train("photos/")                                   # doctest: +SKIP
->>> for photo in model.annotate("new/"):                                # doctest: +SKIP
+>>> model = tagsight.train("photos/")
+>>> for photo in model.annotate("new/"):
 ...     print(photo.path, [(one.name, one.score) for one in photo.objects])
->>> model.segment("a.jpg").overlay().save("outlined.png")               # doctest: +SKIP
->>> model.index("photos/", "my.index").find("furry brown horse")        # doctest: +SKIP
+>>> model.segment("a.jpg").overlay().save("outlined.png")
+>>> model.index("photos/", "my.index").find("furry brown horse")
 
 An invalid argument or input raises an exception of `tagsight.errors` that states the problem and the remedy. A photo
 that cannot be read does not stop the others: it is left out with a `LeftOutWarning`.
@@ -92,7 +92,7 @@ def train(
 
     Warns of photos that were left out, and of tags that are on too few photos.
 
-    >>> model = tagsight.train("photos/", features="deep-small", seed=1)   # doctest: +SKIP
+    >>> model = tagsight.train("photos/", features="deep-small", seed=1)
     """
     chosen = make_options(preset, **options)
     if isinstance(photos, Collection):
@@ -129,7 +129,7 @@ def load(path: PathInput, *, backbone: PathInput | None = None) -> "Model":
 
     `backbone` is the present path of the ONNX network that the model was trained with, if that file was moved.
 
-    >>> model = tagsight.load("my.model")   # doctest: +SKIP
+    >>> model = tagsight.load("my.model")
     """
     return Model(load_model(Path(path), backbone=None if backbone is None else Path(backbone)))
 
@@ -189,7 +189,7 @@ class Segmentation:
     def overlay(self, *, max_side: int = SIDE) -> Image.Image:
         """The photo with its objects tinted and outlined, and a legend; its longer side is at most `max_side`.
 
-        >>> model.segment("a.jpg").overlay().save("outlined.png")   # doctest: +SKIP
+        >>> model.segment("a.jpg").overlay().save("outlined.png")
         """
         return Image.fromarray(self._paint(max_side))
 
@@ -268,7 +268,7 @@ class Model:
     def save(self, path: PathInput) -> Self:
         """Write the model to a file; `tagsight.load` reads it.
 
-        >>> tagsight.train("photos/").save("my.model")   # doctest: +SKIP
+        >>> tagsight.train("photos/").save("my.model")
         """
         save_model(self.trained, Path(path))
         return self
@@ -285,8 +285,8 @@ class Model:
         """Name the objects of photos, each with its attributes; each photo is processed when it is reached.
 
         Args:
-            photos: a photo, a folder, or any iterable of both. A photo is a path, a PIL image, or an array
-                (H, W, 3) uint8.
+            photos: a photo, a folder, or any iterable of both. A photo is a path, a PIL image, or an array of
+                uint8 and shape (H, W), (H, W, 3) or (H, W, 4).
             objects: maximum number of objects per photo.
             attributes: maximum number of attributes per object.
             threshold: leave out objects and attributes that are less probable.
@@ -294,7 +294,7 @@ class Model:
 
         A photo that cannot be read has an `error` and no objects, and gives a warning.
 
-        >>> for photo in model.annotate(["a.jpg", "b.jpg"], attributes=3):   # doctest: +SKIP
+        >>> for photo in model.annotate(["a.jpg", "b.jpg"], attributes=3):
         ...     print(photo.path, [(one.name, one.score) for one in photo.objects])
         """
         sources, total = _iterate(photos)
@@ -337,7 +337,7 @@ class Model:
             attributes: maximum number of attributes.
             threshold: leave out attributes that are less probable.
 
-        >>> [one.name for one in model.describe("a.jpg", "horse").attributes]   # doctest: +SKIP
+        >>> [one.name for one in model.describe("a.jpg", "horse").attributes]
         """
         return describe_object(
             self.trained, *self.predict(photo), object, box=box, n_attributes=attributes, threshold=threshold
@@ -351,8 +351,8 @@ class Model:
             threshold: label a region as background if its object is less probable.
             refine: move outlines to the edges of the photo with a dense CRF.
 
-        >>> outline = model.segment("a.jpg")                                # doctest: +SKIP
-        >>> outline.names[outline.labels[100, 50]]                          # doctest: +SKIP
+        >>> outline = model.segment("a.jpg")
+        >>> outline.names[outline.labels[100, 50]]
         """
         if len(self.objects) > LARGEST:
             raise InputError(f"a mask holds {LARGEST} objects and the model has {len(self.objects)}")
@@ -367,8 +367,8 @@ class Model:
     def predict(self, photo: PhotoInput) -> PredictedPhoto:
         """The regions of a photo, and the probabilities of every object and attribute in each.
 
-        >>> features, prediction = model.predict("a.jpg")                   # doctest: +SKIP
-        >>> prediction.objects.shape                                        # doctest: +SKIP
+        >>> features, prediction = model.predict("a.jpg")
+        >>> prediction.objects.shape
         """
         return self._predict(_read(photo))
 
@@ -394,7 +394,7 @@ class Model:
             connected: an instance is a connected piece of an object; otherwise all pieces of one object.
             progress: show the progress.
 
-        >>> model.export("new/", "out/", format="coco")                     # doctest: +SKIP
+        >>> model.export("new/", "out/", format="coco")
         """
         writer = choose_format(format)
         given = [Path(photos)] if _is_path(photos) else [Path(photo) for photo in photos]
@@ -416,8 +416,8 @@ class Model:
             progress: show a progress bar.
             **options: any field of `tagsight.IndexOptions`, such as `n_workers=2`.
 
-        >>> index = model.index("photos/", "my.index")                      # doctest: +SKIP
-        >>> [hit.path for hit in index.find("furry brown horse", top=20)]   # doctest: +SKIP
+        >>> index = model.index("photos/", "my.index")
+        >>> [hit.path for hit in index.find("furry brown horse", top=20)]
         """
         from tagsight.index import open_index
 
@@ -451,7 +451,7 @@ class Model:
     def list_factors(self) -> list[Factor]:
         """Every factor, tagged or discovered: how often it occurs, and with which others.
 
-        >>> [(factor.name, factor.share) for factor in model.list_factors()]   # doctest: +SKIP
+        >>> [(factor.name, factor.share) for factor in model.list_factors()]
         """
         return list_factors(self.trained)
 
