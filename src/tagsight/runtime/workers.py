@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from tagsight.errors import TagsightError
 from tagsight.runtime.interrupts import POLL, SIGNALS, check_stop
 
+FEW = 4  # photos for which starting workers takes longer than the work
 AHEAD = 2  # items requested per worker before their results are needed
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
