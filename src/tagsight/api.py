@@ -14,7 +14,7 @@ that cannot be read does not stop the others: it is left out with a `LeftOutWarn
 import inspect
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field, fields
 from html import escape
 from io import BytesIO
@@ -29,6 +29,7 @@ from tagsight.data.listing import list_photos
 from tagsight.data.photo import Photo, convert_image, read_photo
 from tagsight.data.readers import open_collection
 from tagsight.data.summary import find_weaknesses
+from tagsight.data.vocabulary import Tags
 from tagsight.engine.devices import check_engine, open_engine
 from tagsight.errors import InputError, LeftOutWarning, TagsightWarning, UnreadablePhotoError
 from tagsight.export import choose_format, write_export
@@ -38,7 +39,15 @@ from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, record_ph
 from tagsight.pictures.factor_page import inline_jpeg
 from tagsight.pictures.overlay import SIDE, encode_jpeg, paint_overlay
 from tagsight.pictures.palette import LARGEST, encode_palette
-from tagsight.predict.annotate import N_ATTRIBUTES, N_OBJECTS, Box, FoundObject, annotate_photo, describe_object
+from tagsight.predict.annotate import (
+    N_ATTRIBUTES,
+    N_OBJECTS,
+    Box,
+    FoundObject,
+    annotate_photo,
+    describe_object,
+    find_object,
+)
 from tagsight.predict.factors import Factor, list_factors
 from tagsight.predict.model_file import load_model, save_model
 from tagsight.predict.segment import refine_objects, segment_objects
@@ -372,6 +381,28 @@ class Model:
         """
         return self._predict(_read(photo))
 
+    def predict_all(
+        self,
+        photos: PhotoInput | Iterable[PhotoInput],
+        *,
+        objects: Sequence[Iterable[str]] | None = None,
+        transductive: bool = False,
+    ) -> list[PredictedPhoto]:
+        """Predict photos together, in memory; a photo that cannot be read raises an UnreadablePhotoError.
+
+        Args:
+            photos: a photo, a folder, or any iterable of both, as in `annotate`.
+            objects: names of the objects that each photo may contain, one collection for each photo; by default all.
+            transductive: also learn from these photos, without tags. The model itself is not changed.
+
+        >>> predicted = model.predict_all(["a.jpg", "b.jpg"], objects=[["horse"], ["horse", "house"]])
+        >>> predicted[0].prediction.objects.shape
+        """
+        sources = list(_iterate(photos)[0])
+        allowed = None if objects is None else self._allow_objects(objects, len(sources))
+        read = (self._check_and_read(source) for source in sources)
+        return self._predictor.predict_all(read, allowed, transductive=transductive)
+
     def export(
         self,
         photos: PathInput | Iterable[PathInput],
@@ -469,6 +500,23 @@ class Model:
             for kind, names in (("objects", self.objects), ("attributes", self.attributes))
         )
         return f"<table>{rows}<tr><th>photos</th><td>{self.trained.training.n_photos}</td></tr></table>"
+
+    def _allow_objects(self, objects: Sequence[Iterable[str]], n_photos: int) -> Tags:
+        """The objects that photos may contain, as an array; all attributes are allowed."""
+        if len(objects) != n_photos:
+            raise InputError(f"objects are given for {len(objects)} photos, but there are {n_photos} photos")
+        allowed = np.zeros((n_photos, len(self.objects)), np.uint8)
+        for photo, names in enumerate(objects):
+            for name in names:
+                allowed[photo, find_object(self.trained, name)] = 1
+            if not allowed[photo].any():
+                raise InputError(f"photo number {photo} may contain no object: allow at least one")
+        return Tags(allowed, np.ones((n_photos, len(self.attributes)), np.uint8))
+
+    @staticmethod
+    def _check_and_read(photo: PhotoInput) -> Photo:
+        check_stop()
+        return _read(photo)
 
     def _predict(self, photo: Photo) -> PredictedPhoto:
         check_stop()

@@ -61,7 +61,7 @@ def _end_stopped(error: StoppedError) -> NoReturn:
 
 def _fail(reason: str) -> NoReturn:
     """End with the reason, or with the signal's message if a signal came, since it may have caused the failure."""
-    if STOP.asked is not None:
-        _end_stopped(StoppedError(STOP.asked, STOP.advice))
+    if STOP.signal is not None:
+        _end_stopped(StoppedError(STOP.signal, STOP.advice))
     print_message(reason)
     sys.exit(1)
