@@ -33,9 +33,8 @@ from tagsight.data.vocabulary import Tags
 from tagsight.engine.devices import check_engine, open_engine
 from tagsight.errors import InputError, LeftOutWarning, TagsightWarning, UnreadablePhotoError
 from tagsight.export import choose_format, write_export
-from tagsight.export.naming import find_root, name_photo
 from tagsight.export.output import Target
-from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, record_photo
+from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, find_root, name_photo, record_photo
 from tagsight.pictures.factor_page import inline_jpeg
 from tagsight.pictures.overlay import SIDE, encode_jpeg, paint_overlay
 from tagsight.pictures.palette import LARGEST, encode_palette

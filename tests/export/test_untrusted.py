@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
 from tagsight.export import FORMATS, choose_format, write_export
-from tagsight.export.naming import name_photo
 from tagsight.export.output import Target
+from tagsight.export.record import name_photo
 
 from .made import RING, make_files, make_photo
 
