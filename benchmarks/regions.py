@@ -22,9 +22,10 @@ from PIL import Image
 
 from record import write_result
 from tagsight.data.photo import read_photo
-from tagsight.demo.mask_measures import VOID, mean_iou
+from tagsight.demo.mask_measures import VOID
 from tagsight.regions import cut_hierarchy, measure_adjacency, measure_contour, segment_photo
 from tagsight.types import Array
+from tagsight_bench.evaluation.mask_measures import mean_iou
 
 CLASSES = 21
 

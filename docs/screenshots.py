@@ -13,12 +13,12 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 from tests.web.browser import open_browser
+from tests.web.serving import serve_in_thread
 
 from tagsight.demo.run import run_demo
 from tagsight.index import build_index, list_source, open_index
 from tagsight.predict.model_file import load_model
 from tagsight.runtime.progress import no_progress
-from tagsight.web.server import serve_in_thread
 
 DEMO = Path(__file__).parent / "images/demo.jpg"
 PICTURES = Path(__file__).parent / "pictures"

@@ -95,6 +95,54 @@ def test_a_path_an_image_and_an_array_give_the_same_objects(model: Model, photo:
     assert not np.array_equal(mirrored, masks[0])
 
 
+def test_photos_predicted_together_are_predicted_as_one_by_one(trained: Trained, model: Model) -> None:
+    photos = sorted((trained.photos / "test").glob("*.jpg"))[:3]
+    together = model.predict_all(photos)
+    assert len(together) == 3
+    for path, (features, prediction) in zip(photos, together, strict=True):
+        alone = model.predict(path)
+        assert np.array_equal(features.features, alone.features.features)
+        for one, other in zip(prediction, alone.prediction, strict=True):
+            assert np.allclose(one, other, atol=1e-6)
+    assert model.predict_all([]) == []
+
+
+def test_only_the_given_objects_are_predicted(model: Model, photo: Path) -> None:
+    first, second, *_ = model.objects
+    one, two = model.predict_all([photo, photo], objects=[[first.upper()], [first, second]])
+    assert one.prediction.objects[:, 0].max() > 0
+    assert not one.prediction.objects[:, 1:].any()
+    assert not one.prediction.photo[1:].any()
+    assert two.prediction.objects[:, 1].max() > 0
+    assert not two.prediction.objects[:, 2:].any()
+
+
+def test_transductive_prediction_learns_from_the_photos_and_keeps_the_model(trained: Trained, model: Model) -> None:
+    photos = trained.photos / "test"
+    before = model.predict_all(photos)
+    adapted = model.predict_all(photos, transductive=True)
+    after = model.predict_all(photos)
+    change = [
+        np.abs(one.prediction.objects - two.prediction.objects).max() for one, two in zip(before, adapted, strict=True)
+    ]
+    assert max(change) > 1e-3
+    for one, two in zip(before, after, strict=True):
+        assert np.array_equal(one.prediction.objects, two.prediction.objects)
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        ([], "objects are given for 0 photos, but there are 1 photos"),
+        ([["no such thing"]], "the model has no object 'no such thing'"),
+        ([[]], "photo number 0 may contain no object: allow at least one"),
+    ],
+)
+def test_wrong_restrictions_are_refused(model: Model, photo: Path, objects: list[list[str]], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        model.predict_all(photo, objects=objects)
+
+
 def test_photos_are_annotated_lazily(model: Model, photo: Path) -> None:
     given: list[Path] = []
 

@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -47,16 +49,57 @@ def layer_of(module: str) -> int:
     return next(depth for depth, names in enumerate(LAYERS) if name in names)
 
 
-def imports_of(path: Path) -> list[str]:
+def list_runtime_imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Imports at module level and inside functions, without those for type checkers alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            for other in node.orelse:
+                yield from list_runtime_imports(other)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        else:
+            yield from list_runtime_imports(node)
+
+
+def name_imported(node: ast.Import | ast.ImportFrom, module: str, is_package: bool) -> list[str]:
+    """The full names that a statement in a module imports: modules, and names in modules."""
+    if isinstance(node, ast.Import):
+        return [one.name for one in node.names]
+    base = [node.module] if node.module else []
+    if node.level:
+        parents = module.split(".")
+        base = [*parents[: len(parents) + is_package - node.level], *base]
+    return [".".join([*base, one.name]) for one in node.names]
+
+
+def imports_of(path: Path, package: Path = PACKAGE, *, runtime: bool = False) -> list[str]:
+    """The names of the package that a module imports, at all or at run time."""
+    here = module_name(path, package)
     tree = ast.parse(path.read_text())
-    found = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-    found += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
-    return [name for name in found if name.split(".")[0] == "tagsight"]
+    everywhere = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    nodes = list_runtime_imports(tree) if runtime else everywhere
+    found = [name for node in nodes for name in name_imported(node, here, path.name == "__init__.py")]
+    return [name for name in found if name.split(".")[0] == package.name]
 
 
-def module_name(path: Path) -> str:
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+def module_name(path: Path, package: Path = PACKAGE) -> str:
+    parts = path.relative_to(package.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def find_cycle(package: Path) -> list[str]:
+    """The modules of a cycle of imports; empty without one."""
+    modules = {module_name(path, package): path for path in package.rglob("*.py")}
+    graph = {
+        name: {one if one in modules else one.rpartition(".")[0] for one in imports_of(path, package, runtime=True)}
+        - {name}
+        for name, path in modules.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
 
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -68,6 +111,30 @@ def test_imports_point_one_way(path: Path) -> None:
     for imported in imports_of(path):
         same = imported.split(".")[1:2] == here.split(".")[1:2]
         assert same or layer_of(imported) < layer_of(here), f"{here} imports {imported}"
+
+
+def test_no_modules_import_each_other() -> None:
+    assert find_cycle(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "cyclic"),
+    [
+        ("from made.parts import b", "import made.parts.a", True),
+        ("from .b import name", "from . import a", True),
+        ("from made.parts.b import name", "def call():\n    from made.parts.a import other", True),
+        ("from made.parts import b", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import a", False),
+        ("from made.parts import b", "import ast", False),
+    ],
+)
+def test_a_cycle_within_a_folder_is_found(tmp_path: Path, one: str, other: str, cyclic: bool) -> None:
+    folder = tmp_path / "made/parts"
+    folder.mkdir(parents=True)
+    (tmp_path / "made/__init__.py").touch()
+    (folder / "__init__.py").touch()
+    (folder / "a.py").write_text(one)
+    (folder / "b.py").write_text(other)
+    assert set(find_cycle(tmp_path / "made")) == ({"made.parts.a", "made.parts.b"} if cyclic else set())
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: module_name(path))

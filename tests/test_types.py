@@ -46,7 +46,7 @@ for hit in tagsight.open_index("my.index").find("furry brown horse", top=20):
     assert_type(hit.score, float)
     print(hit.path, [(match.region, match.box) for match in hit.matches])
 print([hit.path for hit in index.find_similar(3, region=2, top=5)], index.labels(3), index.count("horse"), index.names)
-print([(factor.name, factor.share, factor.goes_with) for factor in model.list_factors()])
+print([(factor.name, factor.share, factor.correlated) for factor in model.list_factors()])
 options = tagsight.TrainOptions.from_preset("ws-sibp", seed=2)
 print(options.n_free, model.objects, model.problems)
 estimator = tagsight.StackedIBP(n_objects=2).fit(np.zeros((4, 3)), np.ones((1, 2)))

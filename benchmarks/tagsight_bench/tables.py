@@ -9,18 +9,12 @@ import numpy as np
 from scipy.special import expit
 
 from tagsight.data.photo import read_photo
-from tagsight.demo.mask_measures import (
-    class_accuracy,
-    compute_iou,
-    count_confusion,
-    mean_iou,
-    mean_object_iou,
-    pixel_accuracy,
-)
+from tagsight.demo.mask_measures import compute_iou, count_confusion
 from tagsight.predict.probabilities import add_background
 from tagsight.predict.segment import refine_probabilities
 from tagsight.types import Array, Ints
 from tagsight_bench.evaluation.annotation import score_free_annotation, score_given_location, score_given_name
+from tagsight_bench.evaluation.mask_measures import class_accuracy, mean_iou, mean_object_iou, pixel_accuracy
 from tagsight_bench.evaluation.method import GuidedMethod, Method, MethodPrediction, Tags, TransductiveMethod
 from tagsight_bench.evaluation.queries import score_queries
 from tagsight_bench.evaluation.segmentation import count_label_confusion, label_without_background, restrict_objects

@@ -1,8 +1,8 @@
 """Learn nouns and adjectives from photos that have only tags, and find them in other photos.
 
 >>> import tagsight
->>> model = tagsight.train("photos/")                       # doctest: +SKIP
->>> for photo in model.annotate("new/"):                    # doctest: +SKIP
+>>> model = tagsight.train("photos/")
+>>> for photo in model.annotate("new/"):
 ...     print(photo.path, [one.name for one in photo.objects])
 """
 
@@ -13,14 +13,35 @@ from typing import TYPE_CHECKING, Any
 from tagsight.errors import InputError, LeftOutWarning, TagsightError, TagsightWarning, UnreadablePhotoError
 
 if TYPE_CHECKING:
-    from tagsight.api import AnnotatedPhoto, Model, PredictedPhoto, Segmentation, load, train
+    from tagsight.api import (
+        AnnotatedPhoto,
+        ExportSummary,
+        IndexOptions,
+        Model,
+        PredictedPhoto,
+        Segmentation,
+        load,
+        train,
+    )
+    from tagsight.data.collection import Collection
+    from tagsight.data.readers import open_collection
     from tagsight.estimator import StackedIBP
-    from tagsight.index import Index, open_index
+    from tagsight.index import BuildResult, Hit, Index, open_index
+    from tagsight.predict.annotate import Attribute, FoundObject
+    from tagsight.predict.factors import Factor
     from tagsight.training.options import TrainOptions
 
 __all__ = [
     "AnnotatedPhoto",
+    "Attribute",
+    "BuildResult",
+    "Collection",
+    "ExportSummary",
+    "Factor",
+    "FoundObject",
+    "Hit",
     "Index",
+    "IndexOptions",
     "InputError",
     "LeftOutWarning",
     "Model",
@@ -32,6 +53,7 @@ __all__ = [
     "TrainOptions",
     "UnreadablePhotoError",
     "load",
+    "open_collection",
     "open_index",
     "train",
 ]
@@ -42,9 +64,16 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 # Modules that take long to import: they are imported when one of their names is first used.
 _MODULES = {
+    "Attribute": "tagsight.predict.annotate",
+    "BuildResult": "tagsight.index",
+    "Collection": "tagsight.data.collection",
+    "Factor": "tagsight.predict.factors",
+    "FoundObject": "tagsight.predict.annotate",
+    "Hit": "tagsight.index",
     "Index": "tagsight.index",
     "StackedIBP": "tagsight.estimator",
     "TrainOptions": "tagsight.training.options",
+    "open_collection": "tagsight.data.readers",
     "open_index": "tagsight.index",
 }
 

@@ -1,11 +1,11 @@
 """The Python API: train or load a model, then annotate, describe, segment, export and index photos.
 
 >>> import tagsight
->>> model = tagsight.train("photos/")                                   # doctest: +SKIP
->>> for photo in model.annotate("new/"):                                # doctest: +SKIP
+>>> model = tagsight.train("photos/")
+>>> for photo in model.annotate("new/"):
 ...     print(photo.path, [(one.name, one.score) for one in photo.objects])
->>> model.segment("a.jpg").overlay().save("outlined.png")               # doctest: +SKIP
->>> model.index("photos/", "my.index").find("furry brown horse")        # doctest: +SKIP
+>>> model.segment("a.jpg").overlay().save("outlined.png")
+>>> model.index("photos/", "my.index").find("furry brown horse")
 
 An invalid argument or input raises an exception of `tagsight.errors` that states the problem and the remedy. A photo
 that cannot be read does not stop the others: it is left out with a `LeftOutWarning`.
@@ -14,7 +14,7 @@ that cannot be read does not stop the others: it is left out with a `LeftOutWarn
 import inspect
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field, fields
 from html import escape
 from io import BytesIO
@@ -29,16 +29,24 @@ from tagsight.data.listing import list_photos
 from tagsight.data.photo import Photo, convert_image, read_photo
 from tagsight.data.readers import open_collection
 from tagsight.data.summary import find_weaknesses
+from tagsight.data.vocabulary import Tags
 from tagsight.engine.devices import check_engine, open_engine
 from tagsight.errors import InputError, LeftOutWarning, TagsightWarning, UnreadablePhotoError
 from tagsight.export import choose_format, write_export
-from tagsight.export.naming import find_root, name_photo
 from tagsight.export.output import Target
-from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, record_photo
+from tagsight.export.record import ATTRIBUTE_THRESHOLD, ExportedPhoto, find_root, name_photo, record_photo
 from tagsight.pictures.factor_page import inline_jpeg
 from tagsight.pictures.overlay import SIDE, encode_jpeg, paint_overlay
 from tagsight.pictures.palette import LARGEST, encode_palette
-from tagsight.predict.annotate import N_ATTRIBUTES, N_OBJECTS, Box, FoundObject, annotate_photo, describe_object
+from tagsight.predict.annotate import (
+    N_ATTRIBUTES,
+    N_OBJECTS,
+    Box,
+    FoundObject,
+    annotate_photo,
+    describe_object,
+    find_object,
+)
 from tagsight.predict.factors import Factor, list_factors
 from tagsight.predict.model_file import load_model, save_model
 from tagsight.predict.segment import refine_objects, segment_objects
@@ -47,7 +55,7 @@ from tagsight.runtime.interrupts import STOP, check_stop
 from tagsight.runtime.memory import read_size
 from tagsight.runtime.progress import Report, show_progress
 from tagsight.training.fit import FEWEST_TO_HOLD_OUT
-from tagsight.training.options import TrainOptions
+from tagsight.training.options import TARGET, TrainOptions
 from tagsight.training.pipeline import CheckpointOptions
 from tagsight.training.pipeline import train as train_collection
 from tagsight.types import Array
@@ -83,21 +91,16 @@ def train(
     Args:
         photos: the folder of the photos, or its tags file, in any format that `tagsight inspect` knows; or an open
             `Collection`.
-        preset: train one of the paper's models: `ws-sibp` or `ws-mrf-sibp`.
-        format: the format of the collection; by default it is detected.
-        split: the split of a dataset that has several.
-        synonyms: a mapping of tags, CSV with the columns `from,to[,kind]` or JSON.
-        words: a list of nouns and adjectives, for formats that do not tell them apart.
-        images: the folder of the photos, if it is not in its usual place.
-        checkpoint: a folder for checkpoints; by default none are written.
-        resume: continue from the checkpoint of a training that was stopped.
-        progress: show progress bars.
-        **options: any field of `tagsight.TrainOptions`, such as `features="deep-small"`, `n_free=10` or `seed=1`;
-            `memory` may be a text such as `"2GB"`.
+        preset: Train one of the paper's models instead: `ws-sibp` or `ws-mrf-sibp`.
+        format, split, synonyms, words, images: arguments of `tagsight.open_collection`.
+        checkpoint: Folder for checkpoints. Default: none are written.
+        resume: Continue from the checkpoint of a stopped training.
+        progress: Show progress bars.
+        **options: any field of `tagsight.TrainOptions`, such as `features="deep-small"`, `n_free=10` or `seed=1`.
 
     Warns of photos that were left out, and of tags that are on too few photos.
 
-    >>> model = tagsight.train("photos/", features="deep-small", seed=1)   # doctest: +SKIP
+    >>> model = tagsight.train("photos/", features="deep-small", seed=1)
     """
     chosen = make_options(preset, **options)
     if isinstance(photos, Collection):
@@ -116,13 +119,17 @@ def train(
 
 def make_options(preset: str | None = None, **options: Any) -> TrainOptions:
     """The options of a training; InputError for an unknown option."""
-    known = [one.name for one in fields(TrainOptions)]
-    for name in options:
-        if name not in known:
-            raise InputError(f"training has no option {name!r}; choose from {', '.join(known)}")
+    _check_known(options, TrainOptions, "training")
     if isinstance(options.get("memory"), str):
         options["memory"] = read_size(options["memory"])
     return TrainOptions(**options) if preset is None else TrainOptions.from_preset(preset, **options)
+
+
+def _check_known(options: Iterable[str], record: type, task: str) -> None:
+    known = [one.name for one in fields(record)]
+    for name in options:
+        if name not in known:
+            raise InputError(f"{task} has no option {name!r}; choose from {', '.join(known)}")
 
 
 def load(path: PathInput, *, backbone: PathInput | None = None) -> "Model":
@@ -130,7 +137,7 @@ def load(path: PathInput, *, backbone: PathInput | None = None) -> "Model":
 
     `backbone` is the present path of the ONNX network that the model was trained with, if that file was moved.
 
-    >>> model = tagsight.load("my.model")   # doctest: +SKIP
+    >>> model = tagsight.load("my.model")
     """
     return Model(load_model(Path(path), backbone=None if backbone is None else Path(backbone)))
 
@@ -190,7 +197,7 @@ class Segmentation:
     def overlay(self, *, max_side: int = SIDE) -> Image.Image:
         """The photo with its objects tinted and outlined, and a legend; its longer side is at most `max_side`.
 
-        >>> model.segment("a.jpg").overlay().save("outlined.png")   # doctest: +SKIP
+        >>> model.segment("a.jpg").overlay().save("outlined.png")
         """
         return Image.fromarray(self._paint(max_side))
 
@@ -223,6 +230,22 @@ class ExportSummary(NamedTuple):
     """Photos whose name no file can have, and files that were not replaced."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """The options of `Model.index`.
+
+    `format`, `split` and `images` are arguments of `tagsight.open_collection`. `engine`, `address` and `n_workers` are
+    fields of `tagsight.TrainOptions`.
+    """
+
+    format: str | None = None
+    split: str | None = None
+    images: PathInput | None = None
+    engine: str = TARGET.engine
+    address: str | None = None
+    n_workers: int | None = TARGET.n_workers
+
+
 class Model:
     """A trained model, as `tagsight.train` and `tagsight.load` return it.
 
@@ -253,7 +276,7 @@ class Model:
     def save(self, path: PathInput) -> Self:
         """Write the model to a file; `tagsight.load` reads it.
 
-        >>> tagsight.train("photos/").save("my.model")   # doctest: +SKIP
+        >>> tagsight.train("photos/").save("my.model")
         """
         save_model(self.trained, Path(path))
         return self
@@ -270,8 +293,8 @@ class Model:
         """Name the objects of photos, each with its attributes; each photo is processed when it is reached.
 
         Args:
-            photos: a photo, a folder, or any iterable of both. A photo is a path, a PIL image, or an array
-                (H, W, 3) uint8.
+            photos: a photo, a folder, or any iterable of both. A photo is a path, a PIL image, or an array of
+                uint8 and shape (H, W), (H, W, 3) or (H, W, 4).
             objects: maximum number of objects per photo.
             attributes: maximum number of attributes per object.
             threshold: leave out objects and attributes that are less probable.
@@ -279,7 +302,7 @@ class Model:
 
         A photo that cannot be read has an `error` and no objects, and gives a warning.
 
-        >>> for photo in model.annotate(["a.jpg", "b.jpg"], attributes=3):   # doctest: +SKIP
+        >>> for photo in model.annotate(["a.jpg", "b.jpg"], attributes=3):
         ...     print(photo.path, [(one.name, one.score) for one in photo.objects])
         """
         sources, total = _iterate(photos)
@@ -322,7 +345,7 @@ class Model:
             attributes: maximum number of attributes.
             threshold: leave out attributes that are less probable.
 
-        >>> [one.name for one in model.describe("a.jpg", "horse").attributes]   # doctest: +SKIP
+        >>> [one.name for one in model.describe("a.jpg", "horse").attributes]
         """
         return describe_object(
             self.trained, *self.predict(photo), object, box=box, n_attributes=attributes, threshold=threshold
@@ -336,8 +359,8 @@ class Model:
             threshold: label a region as background if its object is less probable.
             refine: move outlines to the edges of the photo with a dense CRF.
 
-        >>> outline = model.segment("a.jpg")                                # doctest: +SKIP
-        >>> outline.names[outline.labels[100, 50]]                          # doctest: +SKIP
+        >>> outline = model.segment("a.jpg")
+        >>> outline.names[outline.labels[100, 50]]
         """
         if len(self.objects) > LARGEST:
             raise InputError(f"a mask holds {LARGEST} objects and the model has {len(self.objects)}")
@@ -352,10 +375,32 @@ class Model:
     def predict(self, photo: PhotoInput) -> PredictedPhoto:
         """The regions of a photo, and the probabilities of every object and attribute in each.
 
-        >>> features, prediction = model.predict("a.jpg")                   # doctest: +SKIP
-        >>> prediction.objects.shape                                        # doctest: +SKIP
+        >>> features, prediction = model.predict("a.jpg")
+        >>> prediction.objects.shape
         """
         return self._predict(_read(photo))
+
+    def predict_all(
+        self,
+        photos: PhotoInput | Iterable[PhotoInput],
+        *,
+        objects: Sequence[Iterable[str]] | None = None,
+        transductive: bool = False,
+    ) -> list[PredictedPhoto]:
+        """Predict photos together, in memory; a photo that cannot be read raises an UnreadablePhotoError.
+
+        Args:
+            photos: a photo, a folder, or any iterable of both, as in `annotate`.
+            objects: names of the objects that each photo may contain, one collection for each photo; by default all.
+            transductive: also learn from these photos, without tags. The model itself is not changed.
+
+        >>> predicted = model.predict_all(["a.jpg", "b.jpg"], objects=[["horse"], ["horse", "house"]])
+        >>> predicted[0].prediction.objects.shape
+        """
+        sources = list(_iterate(photos)[0])
+        allowed = None if objects is None else self._allow_objects(objects, len(sources))
+        read = (self._check_and_read(source) for source in sources)
+        return self._predictor.predict_all(read, allowed, transductive=transductive)
 
     def export(
         self,
@@ -373,13 +418,13 @@ class Model:
         Args:
             photos: a path of a photo or of a folder, or any iterable of both.
             folder: folder for the files.
-            format: `coco`, `voc`, `labelstudio`, `cvat`, `labelme`, `yolo` or `xmp`.
+            format: name of a format, such as `coco`; an unknown name raises an InputError that lists all.
             threshold: label a region as background if its object is less probable.
             attribute_threshold: leave out attributes that are less probable.
             connected: an instance is a connected piece of an object; otherwise all pieces of one object.
             progress: show the progress.
 
-        >>> model.export("new/", "out/", format="coco")                     # doctest: +SKIP
+        >>> model.export("new/", "out/", format="coco")
         """
         writer = choose_format(format)
         given = [Path(photos)] if _is_path(photos) else [Path(photo) for photo in photos]
@@ -392,72 +437,39 @@ class Model:
                 exporter.refuse(problem)
         return exporter.summarise()
 
-    def index(
-        self,
-        photos: PathInput,
-        folder: PathInput,
-        *,
-        format: str | None = None,
-        split: str | None = None,
-        images: PathInput | None = None,
-        engine: str = "local",
-        address: str | None = None,
-        n_workers: int | None = None,
-        progress: bool = True,
-    ) -> "Index":
+    def index(self, photos: PathInput, folder: PathInput, *, progress: bool = True, **options: Any) -> "Index":
         """Annotate every photo once, so that they can be searched; later calls annotate new and changed photos only.
 
         Args:
             photos: the folder of the photos, tagged or not.
             folder: the folder of the index.
-            format: the format of the collection; by default it is detected.
-            split: the split of a dataset that has several.
-            images: the folder of the photos, if it is not in its usual place.
-            engine: `local`, or `ray` to work on a cluster.
-            address: the address of the Ray cluster; by default one is started on this machine.
-            n_workers: processes; by default one per processor.
             progress: show a progress bar.
+            **options: any field of `tagsight.IndexOptions`, such as `n_workers=2`.
 
-        >>> index = model.index("photos/", "my.index")                      # doctest: +SKIP
-        >>> [hit.path for hit in index.find("furry brown horse", top=20)]   # doctest: +SKIP
+        >>> index = model.index("photos/", "my.index")
+        >>> [hit.path for hit in index.find("furry brown horse", top=20)]
         """
         from tagsight.index import open_index
 
-        self.update_index(
-            photos,
-            folder,
-            format=format,
-            split=split,
-            images=images,
-            engine=engine,
-            address=address,
-            n_workers=n_workers,
-            progress=progress,
-        )
+        self.update_index(photos, folder, progress=progress, **options)
         return open_index(folder)
 
     def update_index(
-        self,
-        photos: PathInput,
-        folder: PathInput,
-        *,
-        format: str | None = None,
-        split: str | None = None,
-        images: PathInput | None = None,
-        engine: str = "local",
-        address: str | None = None,
-        n_workers: int | None = None,
-        progress: bool = True,
+        self, photos: PathInput, folder: PathInput, *, progress: bool = True, **options: Any
     ) -> "BuildResult":
         """Build or update an index as `index` does, with the same arguments; returns the numbers of changed photos."""
         from tagsight.index import build_index, list_source
         from tagsight.index.sources import count_outside_links
 
-        images = None if images is None else Path(images)
-        source = list_source(Path(photos), format=format, split=split, images=images)
-        check_engine(engine, "cpu")
-        with open_engine(engine, address) as map_fn, show_progress(progress) as report:
-            built = build_index(self.trained, source, Path(folder), n_workers=n_workers, map_fn=map_fn, report=report)
+        _check_known(options, IndexOptions, "indexing")
+        chosen = IndexOptions(**options)
+        images = None if chosen.images is None else Path(chosen.images)
+        source = list_source(Path(photos), format=chosen.format, split=chosen.split, images=images)
+        check_engine(chosen.engine, TARGET.device)
+        with open_engine(chosen.engine, chosen.address) as map_fn, show_progress(progress) as report:
+            built = build_index(
+                self.trained, source, Path(folder), n_workers=chosen.n_workers, map_fn=map_fn, report=report
+            )
         for repair in built.repairs:
             _warn(repair)
         _warn_left_out(built.problems)
@@ -469,7 +481,7 @@ class Model:
     def list_factors(self) -> list[Factor]:
         """Every factor, tagged or discovered: how often it occurs, and with which others.
 
-        >>> [(factor.name, factor.share) for factor in model.list_factors()]   # doctest: +SKIP
+        >>> [(factor.name, factor.share) for factor in model.list_factors()]
         """
         return list_factors(self.trained)
 
@@ -487,6 +499,23 @@ class Model:
             for kind, names in (("objects", self.objects), ("attributes", self.attributes))
         )
         return f"<table>{rows}<tr><th>photos</th><td>{self.trained.training.n_photos}</td></tr></table>"
+
+    def _allow_objects(self, objects: Sequence[Iterable[str]], n_photos: int) -> Tags:
+        """The objects that photos may contain, as an array; all attributes are allowed."""
+        if len(objects) != n_photos:
+            raise InputError(f"objects are given for {len(objects)} photos, but there are {n_photos} photos")
+        allowed = np.zeros((n_photos, len(self.objects)), np.uint8)
+        for photo, names in enumerate(objects):
+            for name in names:
+                allowed[photo, find_object(self.trained, name)] = 1
+            if not allowed[photo].any():
+                raise InputError(f"photo number {photo} may contain no object: allow at least one")
+        return Tags(allowed, np.ones((n_photos, len(self.attributes)), np.uint8))
+
+    @staticmethod
+    def _check_and_read(photo: PhotoInput) -> Photo:
+        check_stop()
+        return _read(photo)
 
     def _predict(self, photo: Photo) -> PredictedPhoto:
         check_stop()

@@ -23,8 +23,10 @@ from tagsight.model.layout import Shard, lay_out_parts, scatter_assign
 from tagsight.model.local_step import add_squares
 from tagsight.model.photo_sticks import expect_weights
 from tagsight.model.settings import (
+    DEFAULTS,
     MAX_FREE,
     PRESETS,
+    SEED,
     STICK_ORDERS,
     STICK_SPANS,
     STICKS,
@@ -33,7 +35,7 @@ from tagsight.model.settings import (
     check_settings,
     plan_sticks,
 )
-from tagsight.model.start import STARTS
+from tagsight.model.start import START, STARTS
 from tagsight.model.validation import (
     check_between,
     check_choice,
@@ -46,6 +48,7 @@ from tagsight.model.validation import (
 from tagsight.types import Array, Floats, Ints
 
 FLOATS = (np.float64, np.float32)
+TARGET = ComputeTarget()
 
 
 class StackedIBP(BaseEstimator):
@@ -53,11 +56,14 @@ class StackedIBP(BaseEstimator):
 
     Parameters
     ----------
-    n_objects, n_attributes, n_free : int
-        Factors of each kind: tagged with nouns, tagged with adjectives, and free ones that the model finds.
-    coupling, affinity : float
-        Strength of the field between neighbouring regions (beta) and between factors of a region (rho).
-        Both 0: WS-SIBP.
+    n_objects, n_attributes : int
+        Number of factors tagged with nouns, and with adjectives.
+    n_free : int
+        Number of free factors: those to discover beside the tags.
+    coupling : float
+        Strength beta of the field between neighbouring regions; 0 switches it off.
+    affinity : float
+        Strength rho of the field within a region; 0 switches it off. Both 0: WS-SIBP.
     sticks : {"per-kind", "single"}
         One stick sequence per kind of factor, each with its own sparsity, or a single one as in the paper.
     stick_order : {"ranked", "free-first", "tagged-first"}
@@ -67,22 +73,24 @@ class StackedIBP(BaseEstimator):
     sparsity : float or None
         alpha of every sequence; None learns one for each.
     centred : bool
-        Whether the field between factors of a region couples their deviations from the photo's mean. Correlated factors
-        then turn on in the same regions of a photo rather than in all of them.
+        Whether the field within a region acts on deviations from the photo's mean. Correlated factors then turn on in
+        the same regions of a photo rather than in all of them.
     learn_affinity : bool
-        Re-estimate the correlation matrix M in every sweep, or keep the correlation of the tags.
+        Whether the correlation matrix M of the field within a region is re-estimated in every sweep, or is the
+        correlation of the tags.
     start : {"tags", "activation", "kmeans", "random"}
-        Initialisation of nu.
+        How assignments are initialised: tags, activation, kmeans or random.
     passes : int
         Updates of every factor of a region in one sweep.
     noise : {"isotropic", "full"}
-        Covariance of the noise: the same variance in all directions, or any matrix, with a prior that shrinks it
-        towards an isotropic one with the weight of fifty regions per dimension.
+        Covariance of the noise: isotropic, or full with a prior that shrinks it towards an isotropic one with the
+        weight of fifty regions per dimension.
     exclusive : bool
-        Whether at most one object or free factor is on in a region, besides any number of attributes.
-    shrinkage, attribute_shrinkage : float or None
-        Strength of the prior that shrinks appearances towards zero, as a number of regions; None learns it. Attributes
-        have the same strength unless `attribute_shrinkage` is given.
+        Whether at most one object or free factor is on in a region, beside any number of attributes.
+    shrinkage : float or None
+        Strength of the prior that draws appearances towards zero, as a number of regions. Default: learned.
+    attribute_shrinkage : float or None
+        The same for attributes. Default: equal to shrinkage.
     max_sweeps, tol : int, float
         Stop when the bound's relative change is at most `tol`; a ConvergenceWarning after `max_sweeps`.
     n_batches : int
@@ -95,6 +103,7 @@ class StackedIBP(BaseEstimator):
     n_threads : int or None
         Number of threads, or of actors; None uses all cores. The result does not depend on the number of threads.
     seed : int
+        Seed of every random choice.
 
     Attributes
     ----------
@@ -112,31 +121,31 @@ class StackedIBP(BaseEstimator):
 
     def __init__(
         self,
-        n_objects: int = 0,
-        n_attributes: int = 0,
-        n_free: int = 20,
+        n_objects: int = DEFAULTS.factors.objects,
+        n_attributes: int = DEFAULTS.factors.attributes,
+        n_free: int = DEFAULTS.factors.free,
         *,
-        coupling: float = 1.0,
-        affinity: float = 1.0,
-        sticks: str = "per-kind",
-        stick_order: str = "ranked",
-        stick_span: str = "allowed",
-        sparsity: float | None = None,
-        centred: bool = False,
-        learn_affinity: bool = True,
-        start: str = "tags",
-        passes: int = 1,
-        noise: str = "isotropic",
-        exclusive: bool = False,
-        shrinkage: float | None = None,
-        attribute_shrinkage: float | None = None,
+        coupling: float = DEFAULTS.coupling,
+        affinity: float = DEFAULTS.affinity,
+        sticks: str = DEFAULTS.sticks,
+        stick_order: str = DEFAULTS.stick_order,
+        stick_span: str = DEFAULTS.stick_span,
+        sparsity: float | None = DEFAULTS.sparsity,
+        centred: bool = DEFAULTS.centred,
+        learn_affinity: bool = DEFAULTS.learn_affinity,
+        start: str = START,
+        passes: int = DEFAULTS.passes,
+        noise: str = DEFAULTS.noise,
+        exclusive: bool = DEFAULTS.exclusive,
+        shrinkage: float | None = DEFAULTS.shrinkage,
+        attribute_shrinkage: float | None = DEFAULTS.attribute_shrinkage,
         max_sweeps: int = 200,
         tol: float = 1e-6,
         n_batches: int = 1,
-        device: str = "cpu",
-        engine: str = "local",
-        n_threads: int | None = None,
-        seed: int = 0,
+        device: str = TARGET.device,
+        engine: str = TARGET.engine,
+        n_threads: int | None = TARGET.n_workers,
+        seed: int = SEED,
     ):
         self.n_objects = n_objects
         self.n_attributes = n_attributes

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.demo.mask_measures import average_defined
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.regions import measure_adjacency, resize_map
 from tagsight.types import Array, Floats, Ints
+from tagsight_bench.evaluation.mask_measures import average_defined
 from tagsight_bench.evaluation.method import Method, MethodPrediction, Tags
 from tagsight_bench.evaluation.ranking import average_precision, measure_columns
 from tagsight_bench.evaluation.truth import Instances

@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 from tagsight.index import open_index
-from tagsight.web.server import serve_in_thread
+from tests.web.serving import serve_in_thread
 
 index = open_index(Path(sys.argv[1]))
 with serve_in_thread(index) as address:
@@ -73,8 +73,8 @@ def test_a_server_ends_with_one_sentence(number: signal.Signals, index: Path) ->
     assert server.returncode == 128 + number
 
 
-def test_a_script_that_served_an_index_prints_nothing_at_exit(index: Path) -> None:
-    run = subprocess.run([sys.executable, "-c", SERVE, str(index)], capture_output=True, text=True)
+def test_a_script_that_served_an_index_prints_nothing_at_exit(repository: Path, index: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", SERVE, str(index)], cwd=repository, capture_output=True, text=True)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 

@@ -1,6 +1,8 @@
 """Every command, on a small rendered collection."""
 
 import json
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from tagsight.cli.app import COMMANDS, load_command
 from tagsight.predict.model_file import load_model
 
 from .conftest import Trained, call
+
+SLOW_IMPORTS = ["numpy", "scipy", "sklearn", "numba", "onnxruntime", "cv2", "tagsight.api"]
 
 
 def unseen(trained: Trained) -> list[Path]:
@@ -152,9 +156,26 @@ def test_help_describes_the_command_and_all_its_options(command: str) -> None:
         assert getattr(parameter, "help", None), parameter.name
 
 
-def test_the_help_lists_every_command() -> None:
-    listed = call("--help").output
-    assert all(command in listed for command in COMMANDS)
+def test_the_help_lists_every_command_with_the_first_paragraph_of_its_help() -> None:
+    listed = " ".join(call("--help").output.replace("│", " ").split())
+    for command, summary in COMMANDS.items():
+        assert f" {command} {summary} " in listed
+        assert str(load_command(command).help).split("\n\n")[0] == summary
+
+
+def test_the_help_is_shown_without_importing_any_command() -> None:
+    code = f"""
+import sys
+from tagsight.cli.main import main
+sys.argv = ["tagsight", "--help"]
+try:
+    main()
+finally:
+    print([name for name in {SLOW_IMPORTS} if name in sys.modules])
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+    assert "train" in ended.stdout
 
 
 def test_a_misspelt_command_is_corrected() -> None:

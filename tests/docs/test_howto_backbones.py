@@ -37,6 +37,11 @@ def test_the_page_runs(repository: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "dino.onnx").exists()
 
 
+def test_the_program_that_exports_a_network_compiles(repository: Path) -> None:
+    (program,) = read_blocks(repository / "docs/howto/backbones.md", "py")
+    compile(program, "export_dino.py", "exec")
+
+
 def test_the_table_has_every_key_and_the_example_has_the_defaults(repository: Path, tmp_path: Path) -> None:
     page = repository / "docs/howto/backbones.md"
     rows = [line.split("|")[1] for line in page.read_text().splitlines() if line.startswith("| `")]

@@ -31,7 +31,8 @@ LANGUAGES = {
     "python": "run",
     "sh": "run",
     "": "output or file content",
-    "console": "needs several machines, other programs, the repository's hosts or hours",
+    "console": "needs several machines, other programs, the repository's hosts or hours; test_console.py parses it",
+    "py": "a program that needs the network; compiled by test_howto_backbones.py",
     "math": "an equation",
 }
 FENCE = re.compile(r"^ *```(?P<language>[^\n]*)\n.*?^ *```$", re.MULTILINE | re.DOTALL)

@@ -177,7 +177,7 @@ def test_one_engine_resumes_from_the_checkpoint_of_the_other(
 
     def stop_there(sweep: Sweep) -> None:
         if sweep.number == last:
-            stop.asked = signal.SIGTERM
+            stop.signal = signal.SIGTERM
 
     stopped = spec._replace(loop=Loop(60, 1e-6, on_sweep=stop_there))
     kept = tmp_path / "kept"

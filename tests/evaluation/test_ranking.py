@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from tagsight.demo.mask_measures import average_defined
 from tagsight.types import Array
+from tagsight_bench.evaluation.mask_measures import average_defined
 from tagsight_bench.evaluation.ranking import (
     area_under_roc,
     average_precision,

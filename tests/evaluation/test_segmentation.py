@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tagsight.demo.mask_measures import VOID, mean_iou, pixel_accuracy
+from tagsight.demo.mask_measures import VOID
+from tagsight_bench.evaluation.mask_measures import mean_iou, pixel_accuracy
 from tagsight_bench.evaluation.segmentation import (
     count_label_confusion,
     label_without_background,

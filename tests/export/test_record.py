@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tagsight.export.naming import find_root, name_photo
-from tagsight.export.record import ExportedPhoto, record_photo
+from tagsight.export.record import ExportedPhoto, find_root, name_photo, record_photo
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.predictor import Prediction
 from tagsight.predict.segment import segment_objects

@@ -1,7 +1,9 @@
 """Every format is well-formed and reads back for any names of photos and tags."""
 
 import json
-from pathlib import Path
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
 from tagsight.export import FORMATS, choose_format, write_export
-from tagsight.export.naming import name_photo
 from tagsight.export.output import Target
+from tagsight.export.record import name_photo
 
 from .made import RING, make_files, make_photo
 
@@ -46,30 +48,47 @@ def test_hostile_words_and_names_are_read_back(format: str, text: str) -> None:
 def check(format: str, vocabulary: Vocabulary, name: str) -> None:
     target = Target(vocabulary, Path("/nowhere"))
     made = make_files(FORMATS[format].write, make_photo(RING, name, vocabulary=vocabulary), target=target)
-    parsed = {}
-    for file, content in made.items():
-        if file.endswith(".json"):
-            parsed[file] = json.loads(content.decode("utf-8"))
-        elif file.endswith((".xml", ".xmp")):
-            parsed[file] = ElementTree.fromstring(content)
-        else:
-            assert file.endswith((".txt", ".png", ".yaml"))
+    assert set(made) >= set(FORMATS[format].files)
+    parsed = {file: PARSERS.get(PurePosixPath(file).suffix, bytes)(content) for file, content in made.items()}
+    if format in READ_BACK:
+        assert READ_BACK[format](parsed, vocabulary, name)
+
+
+PARSERS: dict[str, Callable[[bytes], Any]] = {
+    ".json": lambda content: json.loads(content.decode("utf-8")),
+    ".xml": ElementTree.fromstring,
+    ".xmp": ElementTree.fromstring,
+    ".txt": bytes.decode,
+    ".yaml": lambda content: content.decode("ascii"),
+}
+
+
+def _read_back_coco(parsed: dict[str, Any], vocabulary: Vocabulary, name: str) -> bool:
     noun = vocabulary.objects[0]
-    if format == "coco":
-        for content in parsed.values():
-            assert content["images"][0]["file_name"] == name
-            assert content["categories"][0]["name"] == noun
-    if format == "cvat":
-        assert parsed["annotations/default.json"]["items"][0]["image"]["path"] == name
-    if format == "labelme":
-        assert next(iter(parsed.values()))["shapes"][0]["label"] == noun
-    if format == "labelstudio":
-        offered = parsed["config.xml"].find("BrushLabels")[0].get("value")
-        assert parsed["tasks.json"][0]["predictions"][0]["result"][0]["value"]["brushlabels"] == [offered]
-    if format == "voc":
-        assert len(made["class_names.txt"].decode().split("\n")) == len(vocabulary.objects) + 2
-    if format == "yolo":
-        assert len(made["data.yaml"].decode("ascii").split("\n")) == len(vocabulary.objects) + 4
+    return all(
+        (content["images"][0]["file_name"], content["categories"][0]["name"]) == (name, noun)
+        for content in parsed.values()
+    )
+
+
+def _read_back_labelstudio(parsed: dict[str, Any], vocabulary: Vocabulary, name: str) -> bool:
+    offered = parsed["config.xml"].find("BrushLabels")[0].get("value")
+    return parsed["tasks.json"][0]["predictions"][0]["result"][0]["value"]["brushlabels"] == [offered]
+
+
+def _read_back_labelme(parsed: dict[str, Any], vocabulary: Vocabulary, name: str) -> bool:
+    return next(iter(parsed.values()))["shapes"][0]["label"] == vocabulary.objects[0]
+
+
+# Whether names are in the files of one photo as they are in the vocabulary, by format; its own test does the rest.
+READ_BACK: dict[str, Callable[[dict[str, Any], Vocabulary, str], bool]] = {
+    "coco": _read_back_coco,
+    "cvat": lambda parsed, _, name: parsed["annotations/default.json"]["items"][0]["image"]["path"] == name,
+    "labelme": _read_back_labelme,
+    "labelstudio": _read_back_labelstudio,
+    "voc": lambda parsed, words, _: parsed["class_names.txt"].count("\n") == len(words.objects) + 1,
+    "yolo": lambda parsed, words, _: parsed["data.yaml"].count("\n") == len(words.objects) + 3,
+}
 
 
 def test_a_name_that_is_not_valid_unicode_is_refused() -> None:
@@ -78,7 +97,7 @@ def test_a_name_that_is_not_valid_unicode_is_refused() -> None:
 
 
 def test_an_unknown_format_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match="no format 'cocoa'; choose one of coco, voc, labelstudio, cvat"):
+    with pytest.raises(InputError, match=f"no format 'cocoa'; choose one of {', '.join(FORMATS)}$"):
         choose_format("cocoa")
 
 

@@ -18,11 +18,17 @@ from tagsight.model.object_attributes import (
     expect_own,
     learn_probability,
     list_pairs,
-    score_tags,
     solve_effects,
     weigh_objects,
 )
 from tagsight.types import Array, Floats
+
+
+def score_tags(theta: Floats, objects: Array, attributes: Array) -> float:
+    """Return the log-probability of the photos' attribute tags, which `learn_probability` maximises with the prior."""
+    present = objects.any(axis=1)
+    lacks = objects[present].astype(np.float64) @ np.log1p(-theta)
+    return float(np.sum(np.where(attributes[present] > 0, np.log(-np.expm1(lacks)), lacks)))
 
 
 def draw_tags(n_photos: int, theta: Floats, *, seed: int) -> tuple[Array, Array, Array]:

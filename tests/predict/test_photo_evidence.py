@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 
 from tagsight.classifiers.calibration import MAX_CALIBRATION_LOG_ODDS, Calibration, fit_calibration
 from tagsight.data.vocabulary import Tags
-from tagsight.demo.mask_measures import average_defined
 from tagsight.engine.inference import NewPhotos, infer_photos
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.photo_evidence import collect_photo_evidence, compute_attribute_evidence
@@ -19,6 +18,7 @@ from tagsight.training.fit import fit_photos
 from tagsight.training.held_out import calibrate_posteriors
 from tagsight.training.options import TrainOptions
 from tagsight.types import Array
+from tagsight_bench.evaluation.mask_measures import average_defined
 from tagsight_bench.evaluation.ranking import average_precision, measure_columns
 from tests.baselines.planted import World, draw_world
 

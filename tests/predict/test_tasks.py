@@ -9,7 +9,7 @@ from tagsight.errors import InputError
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.annotate import annotate_photo, describe_object, scale_boxes, select_regions
 from tagsight.predict.predictor import Calibrations, Prediction, Predictor
-from tagsight.predict.segment import refine_objects, segment_objects
+from tagsight.predict.segment import label_regions, refine_objects, remove_improbable, segment_objects
 from tagsight.predict.trained_model import TrainedModel
 
 LABELS = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.int32)
@@ -88,3 +88,16 @@ def test_refined_segments_are_the_same_where_photo_and_regions_agree() -> None:
     assert_array_equal(mask, segment_objects(PHOTO, sure, threshold=0.01))
     whole = refine_objects(PHOTO, POSTERIOR._replace(objects=np.full((3, 2), 0.3)), striped, threshold=0.5)
     assert_array_equal(whole, np.zeros((4, 8)))
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.05, 0.3, 0.6, 1.0])
+def test_the_threshold_chooses_the_same_labels_with_and_without_refinement(threshold: float) -> None:
+    objects = np.random.default_rng(0).dirichlet(np.ones(4), size=500)[:, :3]
+    refined = remove_improbable(objects, threshold)
+    assert_array_equal(refined.argmax(axis=1), label_regions(objects, threshold=threshold))
+    if threshold == 0:
+        assert_allclose(refined.sum(axis=1), 1)
+        assert_array_equal(refined[:, 1:], objects)
+    removed = objects < threshold
+    assert not refined[:, 1:][removed].any()
+    assert (refined.sum(axis=1) > 0).all()

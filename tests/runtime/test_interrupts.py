@@ -17,7 +17,7 @@ import sys, time
 from tagsight.runtime.interrupts import STOP, install_handlers
 install_handlers({ADVICE!r})
 print("ready", flush=True)
-while STOP.asked is None:
+while STOP.signal is None:
     time.sleep(0.01)
 print("asked", flush=True)
 if sys.argv[1] == "insists":

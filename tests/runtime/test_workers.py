@@ -77,7 +77,7 @@ def test_a_killed_worker_is_reported_in_one_sentence() -> None:
 
 
 def test_a_stop_does_not_wait_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(STOP, "asked", signal.SIGINT)
+    monkeypatch.setattr(STOP, "signal", signal.SIGINT)
     with pytest.raises(TagsightError, match="stopped by SIGINT"):
         list(map_in_workers(wait_forever, [1], 1))
 

@@ -1,12 +1,10 @@
 """The options of a training: one record, its presets, and values that are refused."""
 
-import inspect
-from dataclasses import FrozenInstanceError, fields, replace
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import pytest
 
-from tagsight.cli import train
 from tagsight.errors import InputError
 from tagsight.model.settings import PRESETS
 from tagsight.training.options import TrainOptions, check_options
@@ -55,12 +53,3 @@ def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
 def test_wrong_values_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         check_options(TrainOptions(**changes))
-
-
-def test_the_defaults_of_the_command_are_those_of_the_record() -> None:
-    by_preset = {"coupling", "affinity", "centred"}  # None: those of the preset
-    defaults = {name: one.default for name, one in inspect.signature(train.run).parameters.items()}
-    compared = {field.name for field in fields(TrainOptions)} - by_preset - {"learn_affinity", "classifiers", "weights"}
-    assert len(compared) > 5
-    for name in compared:
-        assert defaults[name] == getattr(TrainOptions(), name), name

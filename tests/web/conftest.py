@@ -16,7 +16,7 @@ from tagsight.index import Index, build_index, list_source, open_index
 from tagsight.predict.model_file import load_model, save_model
 from tagsight.training.options import TrainOptions
 from tagsight.training.pipeline import train
-from tagsight.web.server import serve_in_thread
+from tests.web.serving import serve_in_thread
 
 HOSTILE_TAG = "<script>document.title='pwned'</script>"
 HOSTILE_FILE = "\"><img src=x onerror=document.title='pwned'>.jpg"

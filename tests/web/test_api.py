@@ -17,8 +17,8 @@ from tagsight.index.manifest import read_manifest, write_manifest
 from tagsight.predict.regions import paint_objects
 from tagsight.web import uploads
 from tagsight.web.images import ImageCache, PhotoFile, PhotoUnavailableError, locate_photo
-from tagsight.web.server import serve_in_thread
 from tests.web.conftest import WebFiles
+from tests.web.serving import serve_in_thread
 
 
 def test_search_returns_the_hits_of_the_index(client: httpx.Client, web_files: WebFiles) -> None:

@@ -15,9 +15,9 @@ from tagsight.index import Index, open_index
 from tagsight.index.errors import BusyError
 from tagsight.index.manifest import read_manifest, write_manifest
 from tagsight.web import security, server
-from tagsight.web.server import serve_in_thread
 from tests.index.made import put_wide_index
 from tests.web.conftest import WebFiles
+from tests.web.serving import serve_in_thread
 
 CLIENTS = 16
 IMAGES = ("picture.jpg", "mask.png", "outline.svg")

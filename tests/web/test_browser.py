@@ -15,9 +15,9 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tagsight.index import Index, open_index
 from tagsight.index.errors import BusyError
-from tagsight.web.server import serve_in_thread
 from tests.web.browser import CHROMIUM, DRIVER, open_browser, resize
 from tests.web.conftest import HOSTILE_TAG, WebFiles
+from tests.web.serving import serve_in_thread
 
 pytestmark = pytest.mark.skipif(
     not (CHROMIUM.exists() and DRIVER.exists()), reason="no Chromium and chromium-driver in /usr/bin"

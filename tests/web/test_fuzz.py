@@ -5,7 +5,7 @@ import pytest
 from benchmarks.fuzz import fuzz_api
 
 from tagsight.index import Index
-from tagsight.web.server import serve_in_thread
+from tests.web.serving import serve_in_thread
 
 EXAMPLES = 5
 

@@ -8,8 +8,8 @@ import pytest
 from markupsafe import escape
 
 from tagsight.index import Index, open_index
-from tagsight.web.server import serve_in_thread
 from tests.web.conftest import HOSTILE_FILE, HOSTILE_TAG, WebFiles
+from tests.web.serving import serve_in_thread
 
 
 def photos_on(page: str) -> list[int]:

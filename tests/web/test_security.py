@@ -10,8 +10,9 @@ import pytest
 from tagsight.errors import InputError
 from tagsight.index import open_index
 from tagsight.web.security import HEADERS, make_cookie_value
-from tagsight.web.server import check_token, is_loopback, serve_in_thread
+from tagsight.web.server import check_token, is_loopback
 from tests.web.conftest import WebFiles
+from tests.web.serving import serve_in_thread
 
 TOKEN = "correct-horse-battery"
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tagsight.classifiers.calibration import MAX_CALIBRATION_LOG_ODDS, fit_calibration
-from tagsight.demo.mask_measures import average_defined
 from tagsight.errors import InputError
 from tagsight.types import Array, Floats, Ints
+from tagsight_bench.evaluation.mask_measures import average_defined
 from tagsight_bench.evaluation.ranking import average_precision, measure_columns
 
 FOLDS = 3

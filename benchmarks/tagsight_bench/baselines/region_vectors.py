@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tagsight.classifiers.bags import Bags
-from tagsight.demo.mask_measures import VOID, mean_iou
+from tagsight.demo.mask_measures import VOID
 from tagsight.errors import InputError
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.features.transforms import Projection, learn_standard_projection, project
 from tagsight.regions import resize_map
 from tagsight.types import Array, Floats, Ints
+from tagsight_bench.evaluation.mask_measures import mean_iou
 
 LENGTH = 256  # of a projected vector
 SAMPLE = 20_000  # regions the projection is learned from

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.demo.mask_measures import average_defined
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.types import Array, Floats
+from tagsight_bench.evaluation.mask_measures import average_defined
 from tagsight_bench.evaluation.method import Method, MethodPrediction
 from tagsight_bench.evaluation.ranking import area_under_roc, average_precision, measure_columns
 from tagsight_bench.evaluation.truth import Instances, pick_overlapping

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.demo.mask_measures import average_defined
 from tagsight.types import Array, Floats
+from tagsight_bench.evaluation.mask_measures import average_defined
 from tagsight_bench.evaluation.method import MethodPrediction
 from tagsight_bench.evaluation.ranking import (
     average_precision,

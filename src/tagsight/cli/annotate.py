@@ -7,13 +7,14 @@ import typer
 from tagsight.api import load
 from tagsight.cli.arguments import AsJson, Backbone, Images, ModelFile, Threshold
 from tagsight.cli.console import format_object, print_json, show_text
+from tagsight.predict.annotate import N_ATTRIBUTES, N_OBJECTS
 
 
 def run(
     model: ModelFile,
     images: Images,
-    objects: Annotated[int, typer.Option(min=1, help="Maximum number of objects per photo.")] = 2,
-    attributes: Annotated[int, typer.Option(min=0, help="Maximum number of attributes per object.")] = 5,
+    objects: Annotated[int, typer.Option(min=1, help="Maximum number of objects per photo.")] = N_OBJECTS,
+    attributes: Annotated[int, typer.Option(min=0, help="Maximum number of attributes per object.")] = N_ATTRIBUTES,
     threshold: Threshold = 0.0,
     backbone: Backbone = None,
     json: AsJson = False,

@@ -8,32 +8,33 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-COMMANDS = (
-    "train",
-    "annotate",
-    "describe",
-    "segment",
-    "export",
-    "factors",
-    "inspect",
-    "index",
-    "find",
-    "name",
-    "serve",
-    "demo",
-)
+COMMANDS = {  # with the first sentence of its help
+    "train": "Train a model on a folder of tagged photos.",
+    "annotate": "Name the objects of photos, each with its attributes and scores.",
+    "describe": "Describe one object of a photo by its attributes.",
+    "segment": "Outline the objects of photos and write a mask of each photo.",
+    "export": "Write the objects of photos, with outlines, scores and attributes, for other programs.",
+    "factors": "List the tagged and discovered factors: how often each occurs, with which others, and example regions.",
+    "inspect": "Count a collection's photos and tags, and list the photos that cannot be used.",
+    "index": "Annotate every photo once for 'tagsight find'; later runs annotate only new and changed photos.",
+    "find": "Find photos by words or by a similar photo; the best come first, with the region and its score.",
+    "name": "Name a discovered factor, so that queries can contain it; the model is not changed.",
+    "serve": "Search and annotate photos in the browser.",
+    "demo": "Render a collection, train a model on its tags, and write a page that shows the predictions.",
+}
 
 
 class _Commands(TyperGroup):
-    """All commands; the module of a command is imported when the command or its help is needed, which takes time."""
+    """All commands. Help and completion use the table; the module of a command is imported when the command runs."""
 
     def __init__(self, **attributes: Any):
         super().__init__(**attributes)
-        self.commands: Any = dict.fromkeys(COMMANDS)  # the names are listed and completed without any import
+        self.commands: Any = {name: TyperCommand(name, help=summary) for name, summary in COMMANDS.items()}
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command with a name, or None."""
-        return load_command(cmd_name) if cmd_name in COMMANDS else None
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The name and the command of arguments, and the arguments after the name."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else load_command(name), rest
 
 
 def load_command(name: str) -> TyperCommand:

@@ -9,7 +9,7 @@ from tagsight.api import load
 from tagsight.cli.arguments import AsJson, Backbone, ModelFile, Threshold
 from tagsight.cli.console import format_object, print_json
 from tagsight.errors import InputError
-from tagsight.predict.annotate import Box
+from tagsight.predict.annotate import N_ATTRIBUTES, Box
 
 
 def run(
@@ -20,7 +20,7 @@ def run(
         str | None,
         typer.Option(metavar="X0,Y0,X1,Y1", help="Part of the photo to search.", show_default="the whole photo"),
     ] = None,
-    attributes: Annotated[int, typer.Option(min=0, help="Maximum number of attributes.")] = 5,
+    attributes: Annotated[int, typer.Option(min=0, help="Maximum number of attributes.")] = N_ATTRIBUTES,
     threshold: Threshold = 0.0,
     backbone: Backbone = None,
     json: AsJson = False,

@@ -9,7 +9,7 @@ from tagsight.storage.outputs import check_output_file, is_page
 
 
 def run(model: ModelFile, output: Page = None, backbone: Backbone = None, json: AsJson = False) -> None:
-    """List every tagged and discovered factor: how often it occurs, with which others, and its clearest regions."""
+    """List the tagged and discovered factors: how often each occurs, with which others, and example regions."""
     if output is not None:
         check_output_file(output, "a page of tagsight", is_page)
     loaded = load(model, backbone=backbone)
@@ -20,5 +20,5 @@ def run(model: ModelFile, output: Page = None, backbone: Backbone = None, json: 
         print_json([factor.to_json() for factor in factors])
     elif output is None:
         for factor in factors:
-            companions = ", ".join(f"{show_text(name)} {value:+.2f}" for name, value in factor.goes_with)
-            print(f"{factor.kind:9} {show_text(factor.name):20} {factor.share:6.1%} of regions   {companions}")
+            correlated = ", ".join(f"{show_text(name)} {value:+.2f}" for name, value in factor.correlated)
+            print(f"{factor.kind:9} {show_text(factor.name):20} {factor.share:6.1%} of regions   {correlated}")

@@ -10,6 +10,7 @@ from tagsight.cli.arguments import AsJson, Backbone, IndexFolder, Page, Threshol
 from tagsight.cli.console import print_json, show_text
 from tagsight.errors import InputError
 from tagsight.index import Hit, open_index
+from tagsight.index.handle import TOP
 from tagsight.storage.files import write_atomically
 from tagsight.storage.outputs import check_output_file, is_page
 
@@ -21,7 +22,7 @@ def run(
     index: IndexFolder,
     query: Annotated[str | None, typer.Argument(help=QUERY)] = None,
     like: Annotated[str | None, typer.Option(metavar="PHOTO[:x,y]", help=LIKE)] = None,
-    top: Annotated[int, typer.Option(min=1, help="Maximum number of photos.")] = 20,
+    top: Annotated[int, typer.Option(min=1, help="Maximum number of photos.")] = TOP,
     threshold: Threshold = 0.0,
     backbone: Backbone = None,
     json: AsJson = False,

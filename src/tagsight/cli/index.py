@@ -5,18 +5,21 @@ from typing import Annotated
 
 import typer
 
-from tagsight.api import load
-from tagsight.cli.arguments import Address, AsJson, Backbone, Engine, Format, ModelFile, PhotoFolder, Split, Workers
+from tagsight.api import IndexOptions, load
+from tagsight.cli.arguments import AsJson, Backbone, ModelFile
 from tagsight.cli.console import print_json, show_text
+from tagsight.cli.options import Address, Engine, Format, PhotoFolder, Split, Workers
+
+DEFAULTS = IndexOptions()
 
 
 def run(
     model: ModelFile,
     collection: Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of photos, tagged or not.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="INDEX", help="Folder of the index.")],
-    engine: Engine = "local",
-    address: Address = None,
-    workers: Workers = None,
+    engine: Engine = DEFAULTS.engine,
+    address: Address = DEFAULTS.address,
+    workers: Workers = DEFAULTS.n_workers,
     format: Format = None,
     split: Split = None,
     images: PhotoFolder = None,

@@ -3,8 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tagsight.cli.arguments import AsJson, CollectionFolder, Format, PhotoFolder, Split, SynonymFile, WordFile
+from tagsight.cli.arguments import AsJson, CollectionFolder
 from tagsight.cli.console import list_problems, print_json, show_text
+from tagsight.cli.options import Format, PhotoFolder, Split, SynonymFile, WordFile
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.photo import read_photo
 from tagsight.data.readers import open_collection

@@ -1,4 +1,4 @@
-"""The `tagsight` command: the one place that turns errors into sentences and exit codes.
+"""The `tagsight` command: errors become a message and an exit code here and nowhere else.
 
 Signals are handled before anything else is imported: a library that is being imported may drop a KeyboardInterrupt.
 """
@@ -34,7 +34,7 @@ def main() -> None:
 
 @contextmanager
 def exit_with_code(advice: str) -> Generator[None]:
-    """Turn errors of the block into one sentence and an exit code; `advice` states how to continue after a signal."""
+    """Turn errors of the block into a message and an exit code; `advice` states how to continue after a signal."""
     install_handlers(advice)
     from tagsight.cli.console import flush_output, prepare_output, print_warnings
 
@@ -54,14 +54,14 @@ def exit_with_code(advice: str) -> Generator[None]:
 
 
 def _end_stopped(error: StoppedError) -> NoReturn:
-    ignore_signals()  # one sentence is enough
+    ignore_signals()  # one message is enough
     print_message(str(error))
     sys.exit(128 + error.signal)
 
 
 def _fail(reason: str) -> NoReturn:
-    """End with the reason, or with the signal's sentence if a signal came, since it may have caused the failure."""
-    if STOP.asked is not None:
-        _end_stopped(StoppedError(STOP.asked, STOP.advice))
+    """End with the reason, or with the signal's message if a signal came, since it may have caused the failure."""
+    if STOP.signal is not None:
+        _end_stopped(StoppedError(STOP.signal, STOP.advice))
     print_message(reason)
     sys.exit(1)

@@ -1,17 +1,16 @@
 """tagsight train."""
 
-from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tagsight.api import Model, train
-from tagsight.cli.arguments import (
+from tagsight.cli.arguments import AsJson, CollectionFolder
+from tagsight.cli.console import print_json, show_text
+from tagsight.cli.options import (
     COMPUTING,
     Address,
-    AsJson,
-    CollectionFolder,
     Engine,
     Format,
     PhotoFolder,
@@ -19,115 +18,51 @@ from tagsight.cli.arguments import (
     SynonymFile,
     WordFile,
     Workers,
+    option,
 )
-from tagsight.cli.console import print_json, show_text
+from tagsight.data.collection import Collection
 from tagsight.data.readers import open_collection
 from tagsight.engine.checkpoint import check_checkpoint_folder, checkpoint_folder, has_checkpoint, remove_checkpoint
-from tagsight.features.extractor import FAMILIES
-from tagsight.model.settings import PRESETS
-from tagsight.model.start import STARTS
 from tagsight.runtime.messages import print_message
 from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import check_output_file, is_model
 from tagsight.training.options import TrainOptions
 
 DEFAULTS = TrainOptions()
-PRESET = "with --preset only"
 MODEL = "Options of the model"
 
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")]
-Preset = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=MODEL,
-        help=f"Train one of the paper's models instead: {', '.join(PRESETS)}.",
-        show_default="none",
-    ),
-]
-Features = Annotated[
-    str,
-    typer.Option(
-        rich_help_panel=MODEL, help=f"Features of regions: {', '.join(FAMILIES)}, or the path of an ONNX network."
-    ),
-]
-Free = Annotated[
-    int, typer.Option("--free", rich_help_panel=MODEL, min=0, help="Number of factors to discover beside the tags.")
-]
-Regions = Annotated[int, typer.Option("--regions", rich_help_panel=MODEL, min=1, help="Number of regions per photo.")]
+Preset = Annotated[str | None, option("preset", panel=MODEL)]
+Features = Annotated[str, option("features", panel=MODEL)]
+Free = Annotated[int, option("n_free", "--free", panel=MODEL, minimum=0)]
+Regions = Annotated[int, option("n_regions", "--regions", panel=MODEL, minimum=1)]
 Coupling = Annotated[
-    float | None,
-    typer.Option(
-        rich_help_panel=MODEL,
-        min=0.0,
-        help="Strength of the field between neighbouring regions.",
-        show_default="1, or the preset's",
-    ),
+    float | None, option("coupling", panel=MODEL, minimum=0, show_default=f"{DEFAULTS.coupling:g}, or the preset's")
 ]
 Affinity = Annotated[
-    float | None,
-    typer.Option(
-        rich_help_panel=MODEL, min=0.0, help="Strength of the field within a region.", show_default="1, or the preset's"
-    ),
+    float | None, option("affinity", panel=MODEL, minimum=0, show_default=f"{DEFAULTS.affinity:g}, or the preset's")
 ]
 Centred = Annotated[
     bool | None,
-    typer.Option(
+    option(
+        "centred",
         "--centred/--no-centred",
-        rich_help_panel=MODEL,
-        help="Let the field within a region act on deviations from the photo's mean.",
-        show_default="no, or the preset's",
+        panel=MODEL,
+        show_default=f"{'centred' if DEFAULTS.centred else 'no-centred'}, or the preset's",
     ),
 ]
-Noise = Annotated[str, typer.Option(rich_help_panel=MODEL, help="Covariance of the model's noise: isotropic or full.")]
-Exclusive = Annotated[
-    bool,
-    typer.Option(
-        "--exclusive/--no-exclusive",
-        rich_help_panel=MODEL,
-        help="Allow at most one object or free factor in a region, beside attributes.",
-    ),
-]
-Shrinkage = Annotated[
-    float | None,
-    typer.Option(
-        rich_help_panel=MODEL,
-        help="Strength of the prior that draws appearances towards zero, as a number of regions.",
-        show_default="learned",
-    ),
-]
-AttributeShrinkage = Annotated[
-    float | None,
-    typer.Option(rich_help_panel=MODEL, help="The same for attributes.", show_default="that of --shrinkage"),
-]
-Start = Annotated[
-    str, typer.Option(rich_help_panel=MODEL, help=f"How assignments are initialised: {', '.join(STARTS)}.")
-]
-PhotoEffect = Annotated[
-    float,
-    typer.Option(
-        rich_help_panel=MODEL, help=f"Share of a photo's mean vector to subtract from its regions, 0 to 1; {PRESET}."
-    ),
-]
-AttributesOf = Annotated[
-    str, typer.Option(rich_help_panel=MODEL, help=f"What an attribute describes: regions or objects; {PRESET}.")
-]
-PhotoPrior = Annotated[
-    float | None,
-    typer.Option(
-        rich_help_panel=MODEL,
-        help=f"Strength of the photo-level prior of objects, such as 30; {PRESET}.",
-        show_default="no prior",
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
-Device = Annotated[
-    str, typer.Option(rich_help_panel=COMPUTING, help="Device of the network and the model: cpu, cuda or cuda-bf16.")
-]
-Memory = Annotated[
-    str | None,
-    typer.Option(rich_help_panel=COMPUTING, help="Memory to train in, such as 2GB.", show_default="no limit"),
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint of a stopped training.")]
+Noise = Annotated[str, option("noise", panel=MODEL)]
+Exclusive = Annotated[bool, option("exclusive", "--exclusive/--no-exclusive", panel=MODEL)]
+Shrinkage = Annotated[float | None, option("shrinkage", panel=MODEL)]
+AttributeShrinkage = Annotated[float | None, option("attribute_shrinkage", panel=MODEL)]
+Start = Annotated[str, option("start", panel=MODEL)]
+PhotoEffect = Annotated[float, option("photo_effect", panel=MODEL)]
+AttributesOf = Annotated[str, option("attributes_of", panel=MODEL)]
+PhotoPrior = Annotated[float | None, option("photo_prior", panel=MODEL)]
+Seed = Annotated[int, option("seed", minimum=0)]
+Device = Annotated[str, option("device", panel=COMPUTING)]
+Memory = Annotated[str | None, option("memory", panel=COMPUTING)]
+Resume = Annotated[bool, option("resume", "--resume")]
 
 
 def run(
@@ -163,18 +98,45 @@ def run(
     json: AsJson = False,
 ) -> None:
     """Train a model on a folder of tagged photos."""
-    given = dict(locals())  # a parameter that is named as a field of TrainOptions sets that field; None keeps it
-    options = {one.name: given[one.name] for one in fields(TrainOptions) if given.get(one.name) is not None}
+    options = {
+        "preset": preset,
+        "features": features,
+        "n_free": n_free,
+        "n_regions": n_regions,
+        "coupling": coupling,
+        "affinity": affinity,
+        "centred": centred,
+        "noise": noise,
+        "exclusive": exclusive,
+        "shrinkage": shrinkage,
+        "attribute_shrinkage": attribute_shrinkage,
+        "start": start,
+        "photo_effect": photo_effect,
+        "attributes_of": attributes_of,
+        "photo_prior": photo_prior,
+        "seed": seed,
+        "device": device,
+        "engine": engine,
+        "address": address,
+        "n_workers": n_workers,
+        "memory": memory,
+    }
     opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
+    _print_summary(_train(opened, output, options, resume), output, json)
+
+
+def _train(collection: Collection, output: Path, options: dict[str, Any], resume: bool) -> Model:
+    """Train with those of the options that are not None, and save the model."""
+    chosen = {name: value for name, value in options.items() if value is not None}
     checkpoint = checkpoint_folder(output)
     check_output_file(output, "a tagsight model", is_model)
     check_checkpoint_folder(checkpoint)
     busy = f"another training is writing {str(output)!r}; wait for it, or choose another --output"
     with hold_lock(output.with_name(f"{output.name}.lock"), wait=False, busy=busy, remove=True):
         _warn_about_checkpoint(checkpoint, resume)
-        model = train(opened, preset=preset, checkpoint=checkpoint, resume=resume, **options).save(output)
+        model = train(collection, checkpoint=checkpoint, resume=resume, **chosen).save(output)
         remove_checkpoint(checkpoint)
-    _print_summary(model, output, json)
+    return model
 
 
 def _print_summary(model: Model, output: Path, json: bool) -> None:

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from tagsight.data.jsonvalues import is_object
 from tagsight.data.photo import read_photo
@@ -16,7 +18,6 @@ from tagsight.demo import read_truth, render_collection
 from tagsight.demo.scores import RenderedScores, ScoredPhoto, score_rendered
 from tagsight.errors import InputError, WriteError
 from tagsight.features.extract import extract
-from tagsight.pictures.curve import draw_curve
 from tagsight.pictures.factor_page import inline_jpeg, open_templates
 from tagsight.pictures.overlay import encode_jpeg, paint_overlay
 from tagsight.predict.annotate import FoundObject, annotate_photo
@@ -32,6 +33,7 @@ from tagsight.training.options import TrainOptions
 from tagsight.training.pipeline import train
 
 SHOWN = 18  # test photos on the page
+CURVE_WIDTH, CURVE_HEIGHT, CURVE_MARGIN = 640, 220, 12
 RECORD = "photos.json"  # the rendered files and their SHA-256
 
 
@@ -130,3 +132,18 @@ def prepare_photo(model: TrainedModel, photos: Path, photo: ScoredPhoto) -> dict
 def format_object(found: FoundObject) -> str:
     """The text of an object, such as `horse: furry, brown`."""
     return f"{found.name}: {', '.join(attribute.name for attribute in found.attributes)}"
+
+
+def draw_curve(values: Sequence[float]) -> Markup:
+    """A curve as SVG: the values from left to right, scaled to the size of the picture."""
+    low, high = min(values), max(values)
+    step = (CURVE_WIDTH - 2 * CURVE_MARGIN) / max(len(values) - 1, 1)
+    scale = (CURVE_HEIGHT - 2 * CURVE_MARGIN) / ((high - low) or 1.0)
+    points = " ".join(
+        f"{CURVE_MARGIN + step * i:.1f},{CURVE_HEIGHT - CURVE_MARGIN - scale * (value - low):.1f}"
+        for i, value in enumerate(values)
+    )
+    return Markup(
+        '<svg viewBox="0 0 {} {}" role="img" aria-label="The bound after each of {} sweeps, from {:.0f} to {:.0f}">'
+        '<polyline points="{}" fill="none" stroke="currentColor" stroke-width="2"/></svg>'
+    ).format(CURVE_WIDTH, CURVE_HEIGHT, len(values), values[0], values[-1], points)

@@ -72,7 +72,7 @@ class FitCheckpoint:
 
     def update(self, progress: FitProgress, batches: Sequence[SavedBatch]) -> None:
         """Save the progress every few sweeps. After a stop signal, save it and raise StoppedError."""
-        if self.stop.asked is not None or progress.n_run % self._every == 0:
+        if self.stop.signal is not None or progress.n_run % self._every == 0:
             self._save_progress(progress, batches)
         self.stop.check()
 

@@ -35,8 +35,9 @@ def write_export(
 ) -> Iterator[Problem]:
     """Write the files of an export, each whole or not at all; yields what could not be exported.
 
-    A file is replaced only if it is as tagsight wrote it. Other files and `inputs` are kept and reported. Without a
-    photo nothing is written, so that an empty export does not replace another one.
+    A file is replaced only if it is as tagsight wrote it, or if the new content is merged with it (XMP sidecars). Other
+    files and `inputs` are kept and reported. Without a photo nothing is written, so that an empty export does not
+    replace another one.
     """
     output = SharedFolder(target.folder, inputs)
     output.check(format.files)

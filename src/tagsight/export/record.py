@@ -1,6 +1,8 @@
-"""The record of a photo that is exported: its objects, each with a mask of the size of the whole photo."""
+"""The record of a photo that is exported: its name, and its objects with masks of the size of the whole photo."""
 
-from pathlib import Path
+import os
+from collections.abc import Sequence
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +10,7 @@ from scipy import ndimage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from tagsight.errors import InputError
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.predict.annotate import Attribute, Box, describe_region
 from tagsight.predict.predictor import Prediction
@@ -89,3 +92,18 @@ def join_regions(photo: PhotoFeatures, labels: Array) -> Array:
 def list_boxes(owner: Array) -> list[Box]:
     """Bounding boxes of the numbers 1.. of a map (H, W)."""
     return [(x.start, y.start, x.stop, y.stop) for y, x in ndimage.find_objects(owner)]
+
+
+def find_root(images: Sequence[Path]) -> Path:
+    """The deepest folder that contains all given photos and folders."""
+    return Path(os.path.commonpath([os.path.abspath(image if image.is_dir() else image.parent) for image in images]))
+
+
+def name_photo(path: Path, root: Path) -> str:
+    """The path relative to `root`, with forward slashes."""
+    name = PurePath(os.path.relpath(path, root)).as_posix()
+    try:
+        name.encode()
+    except UnicodeEncodeError as problem:
+        raise InputError("its name is not valid Unicode text, which the formats need; rename it") from problem
+    return name

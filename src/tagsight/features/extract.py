@@ -19,9 +19,8 @@ from tagsight.errors import UnreadablePhotoError
 from tagsight.features.extractor import NETWORKS, ExtractorConfig, FeatureExtractor, open_extractor
 from tagsight.features.photo_features import N_REGIONS, FeatureCache, PhotoFeatures, extract_photo
 from tagsight.runtime.interrupts import check_stop
-from tagsight.runtime.workers import map_in_workers
+from tagsight.runtime.workers import MAX_SERIAL_PHOTOS, map_in_workers
 
-MAX_SERIAL_PHOTOS = 4  # photos for which starting worker processes takes longer than the work
 CHUNK = 4  # photos per call of a worker
 
 MapFunction = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # as `map`: results in order

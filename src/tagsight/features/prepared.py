@@ -14,13 +14,12 @@ from tagsight.data.photo import read_photo
 from tagsight.errors import UnreadablePhotoError
 from tagsight.features.backbone import Backbone
 from tagsight.features.efficientnet import STRIDES, open_builtin
-from tagsight.features.extract import MAX_SERIAL_PHOTOS
 from tagsight.features.extractor import DEFAULTS, DeepSettings
 from tagsight.features.photo_features import FeatureCache
 from tagsight.features.pooling import compute_cell_weights, compute_colour_histograms
 from tagsight.regions import segment_photo
 from tagsight.runtime.interrupts import check_stop
-from tagsight.runtime.workers import map_in_workers
+from tagsight.runtime.workers import MAX_SERIAL_PHOTOS, map_in_workers
 from tagsight.types import Array
 
 AHEAD = 128  # prepared photos waiting in memory, about 3 MB each

@@ -2,31 +2,33 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 
 from tagsight.data.photo import read_photo
 from tagsight.errors import UnreadablePhotoError
-from tagsight.index.handle import Index
 from tagsight.index.search import Hit
 from tagsight.pictures.factor_page import inline_jpeg, open_templates
 from tagsight.pictures.overlay import encode_jpeg
 from tagsight.regions import resize_map
 from tagsight.types import Array
 
+if TYPE_CHECKING:
+    from tagsight.index.handle import Index
+
 SIDE = 480  # pixels of the longer side, at most
 COLOURS = ((255, 214, 0), (0, 200, 255), (255, 96, 96), (120, 230, 80))
 
 
-def render_hits(index: Index, heading: str, hits: list[Hit]) -> str:
+def render_hits(index: "Index", heading: str, hits: list[Hit]) -> str:
     """A page as HTML with its pictures embedded; queries, names and paths are escaped."""
     shown = [_prepare_hit(index, hit) for hit in hits]
     return open_templates().get_template("find.html").render(heading=heading, hits=shown)
 
 
-def render_pictures(index: Index, hits: Sequence[Hit]) -> str:
+def render_pictures(index: "Index", hits: Sequence[Hit]) -> str:
     """The pictures as HTML, for a notebook."""
     shown = [_prepare_hit(index, hit) for hit in hits]
     pictures = open_templates().get_template("hits.html").render(hits=shown)
@@ -43,7 +45,7 @@ def draw_outlines(pixels: Array, masks: list[Array]) -> Array:
     return picture
 
 
-def _prepare_hit(index: Index, hit: Hit) -> dict[str, Any]:
+def _prepare_hit(index: "Index", hit: Hit) -> dict[str, Any]:
     return {
         "path": hit.path,
         "score": hit.score,
@@ -52,7 +54,7 @@ def _prepare_hit(index: Index, hit: Hit) -> dict[str, Any]:
     }
 
 
-def _draw(index: Index, hit: Hit) -> str | None:
+def _draw(index: "Index", hit: Hit) -> str | None:
     """The photo with its regions outlined as a data URL; None if the file cannot be read any more."""
     try:
         pixels = read_photo(Path(index.manifest.root, hit.path), max_side=SIDE).pixels

@@ -87,13 +87,6 @@ def expect_own(theta: Floats, pairs: Pairs, attributes: Array) -> Floats:
     return attributes[pairs.photos] * theta[pairs.objects] / has
 
 
-def score_tags(theta: Floats, objects: Array, attributes: Array) -> float:
-    """Return the log-probability of the photos' attribute tags, which `learn_probability` maximises with the prior."""
-    present = objects.any(axis=1)
-    lacks = objects[present].astype(np.float64) @ np.log1p(-theta)
-    return float(np.sum(np.where(attributes[present] > 0, np.log(-np.expm1(lacks)), lacks)))
-
-
 class Deviations(NamedTuple):
     """Sums over objects of photos, weighted by their number of regions."""
 

@@ -60,6 +60,10 @@ class Settings(NamedTuple):
     attribute_shrinkage: float | None = None  # the same for attributes; None: as for the others
 
 
+DEFAULTS = Settings(Factors(objects=0, attributes=0, free=20))  # of `StackedIBP` and of `tagsight train`
+SEED = 0
+
+
 def check_settings(settings: Settings) -> None:
     """Raise InputError for invalid or contradictory settings."""
     if settings.noise not in NOISES:

@@ -153,6 +153,7 @@ STARTS: dict[str, Callable[[Sequence[Shard], Factors, int], Fill]] = {
     "kmeans": start_kmeans,
     "random": start_random,
 }
+START = "tags"  # the default
 
 
 def start_local(shard: Shard, fill: Fill, alpha: Floats, plan: StickPlan) -> Local:

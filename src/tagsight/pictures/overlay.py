@@ -1,13 +1,11 @@
 """A photo with its objects tinted and outlined, and a legend."""
 
 from io import BytesIO
-from pathlib import Path
 
 import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from tagsight.data.photo import read_photo
 from tagsight.pictures.palette import make_voc_palette
 from tagsight.regions import resize_map
 from tagsight.types import Array
@@ -15,11 +13,6 @@ from tagsight.types import Array
 SIDE = 1000  # pixels of the longer side, at most
 TINT = 0.45
 LINE = 22  # pixels of a line of the legend
-
-
-def draw_overlay(path: Path, mask: Array, names: tuple[str, ...]) -> bytes:
-    """A JPEG of the photo at `path` with the objects of `mask` (H, W), and a legend below it."""
-    return encode_jpeg(paint_overlay(read_photo(path, max_side=SIDE).pixels, mask, names))
 
 
 def paint_overlay(pixels: Array, mask: Array, names: tuple[str, ...]) -> Array:

@@ -71,13 +71,18 @@ def describe_object(
 
     Names are compared after normalisation, as tags are: case and kinds of spaces make no difference.
     """
+    o = find_object(model, name)
+    allowed = None if box is None else select_regions(photo, box)
+    return describe_region(model, photo, prediction, o, n_attributes, threshold, allowed)
+
+
+def find_object(model: TrainedModel, name: str) -> int:
+    """The index of an object of the model; InputError for any other name."""
     objects = {normalise_tag(word): o for o, word in enumerate(model.vocabulary.objects)}
     if normalise_tag(name) not in objects:
         known = ", ".join(model.vocabulary.objects) or "none"
         raise InputError(f"the model has no object {name!r}; its objects are {known}")
-    o = objects[normalise_tag(name)]
-    allowed = None if box is None else select_regions(photo, box)
-    return describe_region(model, photo, prediction, o, n_attributes, threshold, allowed)
+    return objects[normalise_tag(name)]
 
 
 def describe_region(

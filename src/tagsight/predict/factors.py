@@ -8,7 +8,7 @@ from tagsight.model.fields import correlate
 from tagsight.predict.object_attributes import complete_counts
 from tagsight.predict.trained_model import TrainedModel
 
-COMPANIONS = 5
+N_CORRELATED = 5  # factors listed with each factor, at most
 WEAKEST = 0.02  # smallest correlation that is listed
 
 
@@ -18,12 +18,12 @@ class Factor(NamedTuple):
     name: str
     kind: str  # object, attribute or free
     share: float  # of the training regions in which it is on
-    goes_with: tuple[tuple[str, float], ...]  # other factors and their correlation over regions, strongest first
+    correlated: tuple[tuple[str, float], ...]  # other factors and their correlation over regions, strongest first
 
     def to_json(self) -> dict[str, Any]:
         """The JSON value that `factors --json` prints."""
-        companions = [{"name": name, "correlation": value} for name, value in self.goes_with]
-        return {"name": self.name, "kind": self.kind, "share": self.share, "goes_with": companions}
+        correlated = [{"name": name, "correlation": value} for name, value in self.correlated]
+        return {"name": self.name, "kind": self.kind, "share": self.share, "correlated": correlated}
 
 
 def list_factors(model: TrainedModel) -> list[Factor]:
@@ -37,7 +37,7 @@ def list_factors(model: TrainedModel) -> list[Factor]:
     names = model.factor_names
     listed: list[Factor] = []
     for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-        strongest: list[int] = np.argsort(-correlation[k], kind="stable")[:COMPANIONS].tolist()
-        companions = tuple((names[m], float(correlation[k, m])) for m in strongest if correlation[k, m] > WEAKEST)
-        listed.append(Factor(name, kind, float(count[k] / summary.n_regions), companions))
+        strongest: list[int] = np.argsort(-correlation[k], kind="stable")[:N_CORRELATED].tolist()
+        correlated = tuple((names[m], float(correlation[k, m])) for m in strongest if correlation[k, m] > WEAKEST)
+        listed.append(Factor(name, kind, float(count[k] / summary.n_regions), correlated))
     return listed

@@ -18,8 +18,17 @@ def segment_objects(photo: PhotoFeatures, prediction: Prediction, *, threshold: 
 
 def refine_objects(photo: PhotoFeatures, prediction: Prediction, pixels: Array, *, threshold: float = 0.0) -> Array:
     """As `segment_objects`, with edges moved to those of RGB `pixels` at the scale of analysis by a dense CRF."""
-    objects = np.where(prediction.objects < threshold, 0.0, prediction.objects)
-    return refine_probabilities(photo, add_background(objects), pixels)
+    return refine_probabilities(photo, remove_improbable(prediction.objects, threshold), pixels)
+
+
+def remove_improbable(objects: Floats, threshold: float) -> Floats:
+    """(R, 1 + K_o) probabilities of background and of objects, 0 for objects that are less probable than `threshold`.
+
+    The most probable label of a region is that of `label_regions`. A region without an object is background.
+    """
+    probable = np.where(objects < threshold, 0.0, objects)
+    background = np.where(probable.any(axis=1), add_background(objects)[:, 0], 1.0)
+    return np.column_stack([background, probable])
 
 
 def refine_probabilities(photo: PhotoFeatures, probability: Array, pixels: Array) -> Array:

@@ -1,10 +1,11 @@
 """A trained model, and the predictor that is opened from it."""
 
+from collections.abc import Iterable
 from threading import Lock
 from typing import NamedTuple
 
 from tagsight.data.photo import Photo
-from tagsight.data.vocabulary import Vocabulary
+from tagsight.data.vocabulary import Tags, Vocabulary
 from tagsight.features.extractor import ExtractorConfig, FeatureExtractor, open_extractor
 from tagsight.features.photo_features import PhotoFeatures, extract_pixels
 from tagsight.predict.predictor import Prediction, Predictor, predict_photos
@@ -67,6 +68,16 @@ class PhotoPredictor:
 
     def predict(self, photo: Photo) -> PredictedPhoto:
         """Extract the features of a photo and predict its regions."""
-        features = extract_pixels(photo, self.open_extractor(), n_regions=self.model.n_regions)
-        (prediction,) = predict_photos(self.model.predictor, [features])
-        return PredictedPhoto(features, prediction)
+        (predicted,) = self.predict_all([photo])
+        return predicted
+
+    def predict_all(
+        self, photos: Iterable[Photo], allowed: Tags | None = None, *, transductive: bool = False
+    ) -> list[PredictedPhoto]:
+        """As `predict`, for photos that are predicted together; arguments as in `predictor.predict_photos`."""
+        extractor = self.open_extractor()
+        features = [extract_pixels(photo, extractor, n_regions=self.model.n_regions) for photo in photos]
+        if not features:
+            return []
+        predictions = predict_photos(self.model.predictor, features, allowed, transductive=transductive)
+        return [PredictedPhoto(*pair) for pair in zip(features, predictions, strict=True)]

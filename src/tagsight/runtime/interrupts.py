@@ -24,23 +24,23 @@ class Stop:
     """Whether a signal asked this process to stop, and the advice for the message."""
 
     def __init__(self) -> None:
-        self.asked: int | None = None  # the signal
+        self.signal: int | None = None  # the number of the signal that was received
         self.advice = ""  # how to continue after a stop
         self.handled = False  # whether signals set the flag
 
     def check(self) -> None:
         """Raise StoppedError if a signal came."""
-        if self.asked is not None:
-            raise StoppedError(self.asked, self.advice)
+        if self.signal is not None:
+            raise StoppedError(self.signal, self.advice)
 
     def receive(self, number: int, frame: FrameType | None = None) -> None:
         """Handle a signal: the first sets the flag, a second ends the process at once.
 
         Files appear whole or not at all and worker processes end with this one, so nothing has to be cleaned up.
         """
-        if self.asked is not None:
+        if self.signal is not None:
             _end_process(StoppedError(number, self.advice))
-        self.asked = number
+        self.signal = number
 
 
 STOP = Stop()  # the signals of this process
@@ -57,19 +57,6 @@ def install_handlers(advice: str) -> None:
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, STOP.receive)
-
-
-@contextmanager
-def handle_signals(advice: str = "") -> Generator[Stop]:
-    """Handle signals within the block; call it in the main thread, as Python requires."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    install_handlers(advice)
-    try:
-        yield STOP
-    finally:
-        STOP.__init__()
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def ignore_signals() -> None:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from tagsight.errors import TagsightError
 from tagsight.runtime.interrupts import POLL, SIGNALS, check_stop
 
+MAX_SERIAL_PHOTOS = 4  # photos for which starting workers takes longer than the work
 AHEAD = 2  # items requested per worker before their results are needed
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -73,7 +74,7 @@ def _await_result(future: Future[B]) -> B:
     return future.result()
 
 
-class _Answer(NamedTuple):
+class _Result(NamedTuple):
     value: Any
     error: Exception | None = None
 
@@ -88,63 +89,63 @@ class _Worker(NamedTuple):
         """What the function returns for an item."""
         try:
             self.connection.send(item)
-            answer: _Answer = self.connection.recv()
+            result: _Result = self.connection.recv()
         except (EOFError, ConnectionError) as problem:
             code = self.process.wait()
             how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
             raise TagsightError(
                 f"a worker process ended ({how}); if memory is short, run again with fewer workers"
             ) from problem
-        if answer.error is not None:
-            raise answer.error
-        return answer.value
+        if result.error is not None:
+            raise result.error
+        return result.value
 
 
 @contextmanager
 def _start_worker(function: Callable[[Any], Any]) -> Generator[_Worker]:
     """Start a worker that calls the function; it is killed at the end of the block, which leaves no partial files."""
     paths = [os.path.abspath(path) for path in sys.path]  # an empty entry is the current folder
-    ours, theirs = (Connection(end.detach()) for end in socket.socketpair())
-    command = [get_executable() or sys.executable, "-P", "-c", START, json.dumps(paths), str(theirs.fileno())]
-    with ours:
+    own_end, worker_end = (Connection(end.detach()) for end in socket.socketpair())
+    command = [get_executable() or sys.executable, "-P", "-c", START, json.dumps(paths), str(worker_end.fileno())]
+    with own_end:
         # The worker starts with these signals blocked: Ctrl-C reaches every process of a terminal, and only the process
         # that started the workers handles it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
-            with theirs:
-                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=[theirs.fileno()])
+            with worker_end:
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=[worker_end.fileno()])
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         try:
             with suppress(ConnectionError):  # it has ended: the first call raises the reason
-                ours.send(function)
-            yield _Worker(process, ours)
+                own_end.send(function)
+            yield _Worker(process, own_end)
         finally:
             process.kill()
             process.wait()
 
 
 def run_worker(descriptor: int) -> NoReturn:
-    """Run a worker process: the function is received first, then items, and an answer is sent for each."""
+    """Run a worker process: the function is received first, then items, and a result is sent for each."""
     connection = Connection(descriptor)
     received: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, received), daemon=True).start()
     function = pickle.loads(received.get())
     while True:
-        answer = _pickle(_call(function, pickle.loads(received.get())))
+        result = _pickle(_call(function, pickle.loads(received.get())))
         try:
-            connection.send_bytes(answer)
-        except ConnectionError:  # the process that asked has ended
+            connection.send_bytes(result)
+        except ConnectionError:  # the process that started this one has ended
             os._exit(1)
 
 
-def _pickle(answer: "_Answer") -> bytes:
-    """The answer as bytes; if it cannot be pickled, an error that states so."""
+def _pickle(result: _Result) -> bytes:
+    """The result as bytes; if it cannot be pickled, an error that states so."""
     try:
-        return pickle.dumps(answer)
+        return pickle.dumps(result)
     except (pickle.PicklingError, TypeError, AttributeError) as problem:
-        reason = answer.error or f"its answer cannot be sent back: {problem}"
-        return pickle.dumps(_Answer(None, TagsightError(f"a worker process failed: {reason}")))
+        reason = result.error or f"its result cannot be sent back: {problem}"
+        return pickle.dumps(_Result(None, TagsightError(f"a worker process failed: {reason}")))
 
 
 def _receive(connection: "Connection[Any, Any]", received: "SimpleQueue[bytes]") -> None:
@@ -156,9 +157,9 @@ def _receive(connection: "Connection[Any, Any]", received: "SimpleQueue[bytes]")
         os._exit(1)
 
 
-def _call(function: Callable[[Any], Any], item: Any) -> _Answer:
+def _call(function: Callable[[Any], Any], item: Any) -> _Result:
     try:
-        return _Answer(function(item))
-    except Exception as error:  # of any kind: it is raised again by the process that asked
+        return _Result(function(item))
+    except Exception as error:  # of any kind: it is raised again by the process that started this one
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
-        return _Answer(None, error)
+        return _Result(None, error)

@@ -1,4 +1,8 @@
-"""The options of a training, each declared here and nowhere else."""
+"""The options of a training.
+
+Those of the model have the default of `model.settings` and the description of `StackedIBP`; all others are declared
+here. The command line takes the defaults and the descriptions from these places.
+"""
 
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -7,11 +11,12 @@ from tagsight.classifiers.score import ClassifierWeights
 from tagsight.engine.devices import ComputeTarget
 from tagsight.errors import InputError
 from tagsight.features.photo_features import MAX_REGIONS, N_REGIONS
-from tagsight.model.settings import MAX_FREE, NOISES, PRESETS, check_shrinkage
-from tagsight.model.start import STARTS
+from tagsight.model.settings import DEFAULTS, MAX_FREE, NOISES, PRESETS, SEED, check_shrinkage
+from tagsight.model.start import START, STARTS
 from tagsight.model.validation import MAX_WORKERS, check_between, check_choice
 
 DEFAULT_WEIGHTS = ClassifierWeights()
+TARGET = ComputeTarget()
 ATTRIBUTES_OF = ("regions", "objects")
 MAX_SEED = 2**32 - 1  # of scikit-learn's generators
 MAX_STRENGTH = 1e6  # of either field
@@ -21,80 +26,58 @@ WITHOUT_CLASSIFIERS = ("photo_effect", "attributes_of", "photo_prior")  # option
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """The options of a training, with their defaults.
+    """The options of a training.
 
     The command line, the Python API, checkpoints, the demo and the benchmark all use this record. It is checked where
     training begins, by `check_options`.
+
+    The parameters of `tagsight.StackedIBP` among the options are described there: `n_free`, `coupling`, `affinity`,
+    `learn_affinity`, `centred`, `noise`, `exclusive`, `shrinkage`, `attribute_shrinkage`, `start` and `seed`.
+
+    `memory` is in bytes here; `tagsight.train` and the command line accept text such as `2GB`.
+
+    Attributes:
+        features: Features of regions: `deep`, `deep-small`, `classic`, or the path of an ONNX network.
+        n_regions: Number of regions that a photo is segmented into, at most.
+        photo_effect: Share of a photo's mean vector to subtract from its regions, 0 to 1. Only without region
+            classifiers, as with a preset.
+        attributes_of: What an attribute describes: `regions` or `objects`. Objects only without region classifiers, as
+            with a preset.
+        photo_prior: Strength of the photo-level prior of objects, such as 30. Only without region classifiers, as with
+            a preset. Default: no prior.
+        classifiers: Whether region classifiers are trained on the model's posterior; if not, the posterior alone
+            predicts.
+        weights: Weights of the parts of the region classifiers.
+        device: Device of the network and the model: `cpu`, `cuda` or `cuda-bf16`.
+        engine: Where to compute: `local` on this machine, or `ray` on a Ray cluster.
+        address: Address of the Ray cluster to join. Default: a cluster started on this machine.
+        n_workers: Number of worker processes, threads or actors. Default: one per processor.
+        memory: Memory that this process may use, such as 2GB. Default: no limit.
     """
 
     features: str = "deep"
-    """Features of a region: `deep`, `deep-small`, `classic`, or the path of an ONNX backbone."""
-
     n_regions: int = N_REGIONS
-    """Regions that a photo is segmented into, at most."""
-
-    n_free: int = 20
-    """Free factors: those that are learned beside the tags."""
-
-    coupling: float = 1.0
-    """Strength beta of the field between neighbouring regions; 0 switches it off."""
-
-    affinity: float = 1.0
-    """Strength rho of the field within a region; 0 switches it off."""
-
-    learn_affinity: bool = True
-    """Whether the correlation matrix M of the field within a region is re-estimated in every sweep."""
-
-    centred: bool = False
-    """Whether the field within a region acts on deviations from the photo's mean (see `model.fields`)."""
-
-    noise: str = "isotropic"
-    """Covariance of the model's noise: `isotropic` or `full` (see `model.noise`)."""
-
-    exclusive: bool = False
-    """Whether at most one object or free factor can be on in a region."""
-
-    shrinkage: float | None = None
-    """Strength of the prior that draws appearances towards zero, in regions; None: learned."""
-
-    attribute_shrinkage: float | None = None
-    """The same for attributes; None: equal to `shrinkage`."""
-
-    start: str = "tags"
-    """How assignments are initialised: `tags`, `activation`, `kmeans` or `random` (see `model.start`)."""
-
+    n_free: int = DEFAULTS.factors.free
+    coupling: float = DEFAULTS.coupling
+    affinity: float = DEFAULTS.affinity
+    learn_affinity: bool = DEFAULTS.learn_affinity
+    centred: bool = DEFAULTS.centred
+    noise: str = DEFAULTS.noise
+    exclusive: bool = DEFAULTS.exclusive
+    shrinkage: float | None = DEFAULTS.shrinkage
+    attribute_shrinkage: float | None = DEFAULTS.attribute_shrinkage
+    start: str = START
     photo_effect: float = 0.0
-    """Fraction of a photo's mean vector subtracted from its regions, 0 to 1; needs `classifiers=False`."""
-
     attributes_of: str = "regions"
-    """What an attribute describes: `regions` or `objects`; `objects` needs `classifiers=False`."""
-
     photo_prior: float | None = None
-    """Exponent kappa of the photo-level prior of objects; None: no such prior; needs `classifiers=False`."""
-
     classifiers: bool = True
-    """Whether region classifiers are trained, and predict; if not, the model's posterior predicts."""
-
     weights: ClassifierWeights = DEFAULT_WEIGHTS
-    """Weights of the parts of the region classifiers."""
-
-    seed: int = 0
-    """Seed of every random choice."""
-
-    device: str = "cpu"
-    """Device of the built-in backbones and of the model: `cpu`, `cuda` or `cuda-bf16`."""
-
-    engine: str = "local"
-    """`local`, or `ray`: features are extracted and the model is fitted on a Ray cluster."""
-
+    seed: int = SEED
+    device: str = TARGET.device
+    engine: str = TARGET.engine
     address: str | None = None
-    """Address of the Ray cluster; None: a cluster is started on this machine."""
-
-    n_workers: int | None = None
-    """Processes that extract features, and threads or actors that fit; None: one per processor."""
-
+    n_workers: int | None = TARGET.n_workers
     memory: int | None = None
-    """Bytes of memory that this process may use; None: no limit."""
 
     @classmethod
     def from_preset(cls, name: str, **changes: Any) -> Self:

@@ -173,7 +173,7 @@ class FactorResponse(BaseModel):
     name: Annotated[str | None, Field(description="The name that a user gave to a discovered factor, if any.")]
     kind: Annotated[str, Field(description="`object`, `attribute`, or `free` for a discovered factor.")]
     share: Annotated[Probability, Field(description="The share of the training regions to which it applies.")]
-    goes_with: Annotated[list[CorrelatedFactor], Field(description="The most correlated factors, strongest first.")]
+    correlated: Annotated[list[CorrelatedFactor], Field(description="The most correlated factors, strongest first.")]
     example_crops: Annotated[list[str], Field(description="Addresses of JPEGs: training regions that show it clearly.")]
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import socket
-import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from ipaddress import ip_address
@@ -83,21 +82,6 @@ def serve(
     check_stop()
 
 
-@contextmanager
-def serve_in_thread(index: Index, *, host: str = "127.0.0.1", token: str | None = None) -> Generator[str]:
-    """Serve on a free port while the block runs, and yield the address: for notebooks and tests."""
-    check_token(host, token)
-    with listen(host, 0) as sock:
-        server = create_server(index, host=host, token=token)
-        thread = threading.Thread(target=server.run, args=([sock],))
-        thread.start()
-        try:
-            yield f"http://{format_host(host)}:{sock.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
 class Server(uvicorn.Server):
     """A server that stops after a signal, and leaves signal handlers of `tagsight.runtime.interrupts` in place."""
 
@@ -109,7 +93,7 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Whether the server must stop; uvicorn calls this ten times per second."""
-        return await super().on_tick(counter) or STOP.asked is not None
+        return await super().on_tick(counter) or STOP.signal is not None
 
 
 def create_server(index: Index, *, host: str, token: str | None) -> Server:

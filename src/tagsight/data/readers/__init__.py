@@ -31,10 +31,14 @@ def open_collection(
 ) -> Collection:
     """Open a folder, or its tags file, of any known format.
 
-    Without `format` the format is detected from the files. `split` chooses a split of a dataset that has several.
-    `synonyms` is a file that maps tags to tags. `words` is a list of nouns and adjectives, for formats that do not tell
-    them apart. `images` is the folder of the photos, if it is not in its usual place. `colours` adds the colour
-    attributes of aPascal.
+    Args:
+        path: Folder of the photos, or its tags file.
+        format: Format of the collection. Default: detected from its files.
+        split: Split to read, if the dataset has several.
+        synonyms: File that maps tags to tags: CSV with the columns `from,to[,kind]`, or JSON.
+        words: List of nouns and adjectives, for formats that do not tell them apart.
+        images: Folder of the photos. Default: the usual place of the format.
+        colours: Whether to add the colour attributes of aPascal.
     """
     place = Path(path)
     options = Options(split, _as_path(words), _as_path(images), colours)

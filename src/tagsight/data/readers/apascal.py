@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from tagsight.data.collection import Problem, Row, Table
 from tagsight.data.readers.captions import COLOURS, read_colours
-from tagsight.data.readers.reader import Options, Reader
-from tagsight.data.readers.splits import choose_split
+from tagsight.data.readers.reader import Options, Reader, choose_split
 from tagsight.data.textfiles import Fault, read_text
 from tagsight.data.vocabulary import Vocabulary, normalise_tag
 from tagsight.errors import InputError

@@ -11,9 +11,8 @@ from typing import Any
 
 from tagsight.data.collection import Row, Table
 from tagsight.data.jsonvalues import is_object
-from tagsight.data.readers.reader import Options, Reader
+from tagsight.data.readers.reader import Options, Reader, report_unknown
 from tagsight.data.readers.rows import find_table, is_table, make_rows, read_image, read_records, read_tags
-from tagsight.data.readers.unknown import report_unknown
 from tagsight.data.textfiles import Record
 from tagsight.data.wordlist import load_wordlist, sort_words
 from tagsight.errors import InputError

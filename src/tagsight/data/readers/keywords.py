@@ -11,8 +11,7 @@ from pathlib import Path
 from tagsight.data.collection import Problem, Row, Table
 from tagsight.data.listing import list_photos
 from tagsight.data.readers.embedded import read_embedded
-from tagsight.data.readers.reader import Options, Reader
-from tagsight.data.readers.unknown import report_unknown
+from tagsight.data.readers.reader import Options, Reader, report_unknown
 from tagsight.data.readers.xmp import LIMIT, find_keywords
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.data.wordlist import WordList, load_wordlist, sort_words

@@ -15,8 +15,7 @@ from typing import Any
 
 from tagsight.data.collection import Problem, Row, Table
 from tagsight.data.jsonvalues import is_list, is_object, is_words
-from tagsight.data.readers.reader import Options, Reader
-from tagsight.data.readers.splits import choose_split
+from tagsight.data.readers.reader import Options, Reader, choose_split
 from tagsight.data.textfiles import read_json
 from tagsight.data.vocabulary import Vocabulary, normalise_tag
 from tagsight.errors import InputError

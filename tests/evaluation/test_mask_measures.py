@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, jaccard_score
 
-from tagsight.demo.mask_measures import (
-    VOID,
-    class_accuracy,
-    compute_iou,
-    count_confusion,
-    mean_iou,
-    mean_object_iou,
-    pixel_accuracy,
-)
+from tagsight.demo.mask_measures import VOID, compute_iou, count_confusion
+from tagsight_bench.evaluation.mask_measures import class_accuracy, mean_iou, mean_object_iou, pixel_accuracy
 
 
 def test_confusion_and_iou_by_hand() -> None:
