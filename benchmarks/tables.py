@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 from record import RESULTS
 from tagsight_bench.methods import MODEL_CANDIDATES
@@ -31,16 +31,45 @@ def insert(page: Path, marker: str, table: str) -> None:
     page.write_text(text)
 
 
+class _Column(NamedTuple):
+    """A column of the table of candidates."""
+
+    title: str
+    cells: str  # folder of the collection's cells: collection/validation/table
+    attributes: int
+    keys: tuple[str, ...]  # of the figure
+
+
+CANDIDATE_COLUMNS = (
+    *(_Column(f"mIoU, {n} attributes", "apascal/validation/segmentation", n, ("miou",)) for n in (0, 8, 64, 74)),
+    *(_Column(f"AP@{t}", "apascal/validation/annotation", 64, ("ap_at", t)) for t in ("2", "5", "8")),
+    _Column("GN", "apascal/validation/annotation", 64, ("given_name_map",)),
+    _Column("GL", "apascal/validation/annotation", 64, ("given_location_map",)),
+    _Column("pairs", "apascal/validation/queries", 64, ("pairs", "mar")),
+    _Column("triples", "apascal/validation/queries", 64, ("triples", "mar")),
+    _Column("per pixel", "labelme/validation/inductive", 0, ("pixel_accuracy",)),
+    _Column("per class", "labelme/validation/inductive", 0, ("class_accuracy",)),
+)
+
+
 def candidates_table() -> str:
-    """Mean IoU of the preset and of alternative settings, on held-out training photos."""
-    folder = RESULTS / "validation/apascal/validation/segmentation/deep"
-    sizes = (0, 8, 64, 74)
-    rows = []
-    for method in ("ws-mrf-sibp", *MODEL_CANDIDATES):
-        places = [folder / f"{method}-{size}-0.json" for size in sizes]
-        cells = [json.loads(place.read_text())["figures"]["miou"] if place.exists() else None for place in places]
-        rows.append((method, *("not run" if value is None else f"{100 * value:.1f}" for value in cells)))
-    return tabulate(("settings", *(f"{size} attributes" for size in sizes)), rows)
+    """Figures of class activation, the preset and alternative settings, on held-out training photos."""
+    rows = [
+        (method, *(_read_figure(column, method) for column in CANDIDATE_COLUMNS))
+        for method in ("activation", "ws-mrf-sibp", *MODEL_CANDIDATES)
+    ]
+    return tabulate(("settings", *(column.title for column in CANDIDATE_COLUMNS)), rows)
+
+
+def _read_figure(column: _Column, method: str) -> str:
+    """The figure in percent; empty if it was not measured."""
+    place = RESULTS / "validation" / column.cells / "deep" / f"{method}-{column.attributes}-0.json"
+    if not place.exists():
+        return ""
+    figure: Any = json.loads(place.read_text())["figures"]
+    for key in column.keys:
+        figure = figure[key]
+    return f"{100 * figure:.1f}"
 
 
 def iteration_table(r: dict[str, Any]) -> str:

@@ -77,32 +77,35 @@ MODEL_ABLATIONS: dict[str, Entry] = {
 """The paper's model with one change; `plain-field` has its own strengths."""
 
 EXCLUSIVE: dict[str, Any] = {
-    "n_free": 10,
+    "n_free": None,
     "exclusive": True,
     "noise": "full",
     "shrinkage": 10.0,
+    "attribute_shrinkage": 5000.0,
     "start": "activation",
     "photo_effect": 0.6,
-    "attributes_of": "objects",
+    "attributes_of": "both",
     "photo_prior": 30.0,
     "coupling": 0.0,
     "affinity": 0.0,
 }
 
+
+def _change_exclusive(**parameters: Any) -> Entry:
+    return _change_model(**{**EXCLUSIVE, **parameters})
+
+
 MODEL_CANDIDATES: dict[str, Entry] = {
     "full-noise": _change_model(noise="full"),
-    "exclusive": _change_model(**EXCLUSIVE),
-    "exclusive-isotropic": _change_model(**{**EXCLUSIVE, "noise": "isotropic"}),
-    "exclusive-no-photo-effect": _change_model(**{**EXCLUSIVE, "photo_effect": 0.0}),
-    "exclusive-learned-shrinkage": _change_model(**{**EXCLUSIVE, "shrinkage": None}),
-    "exclusive-start-at-tags": _change_model(**{**EXCLUSIVE, "start": "tags"}),
-    "exclusive-no-photo-prior": _change_model(**{**EXCLUSIVE, "photo_prior": None}),
-    "exclusive-weak-photo-prior": _change_model(**{**EXCLUSIVE, "photo_prior": 10.0}),
-    "exclusive-strong-photo-prior": _change_model(**{**EXCLUSIVE, "photo_prior": 100.0}),
-    "exclusive-attributes-of-regions": _change_model(
-        **{**EXCLUSIVE, "attributes_of": "regions", "attribute_shrinkage": 3000.0}
-    ),
-    "exclusive-fields": _change_model(**{**EXCLUSIVE, "coupling": 0.4, "affinity": 2.0}),
+    "exclusive": _change_exclusive(),
+    "exclusive-isotropic": _change_exclusive(noise="isotropic"),
+    "exclusive-no-photo-effect": _change_exclusive(photo_effect=0.0),
+    "exclusive-learned-shrinkage": _change_exclusive(shrinkage=None, attribute_shrinkage=None),
+    "exclusive-start-at-tags": _change_exclusive(start="tags"),
+    "exclusive-no-photo-prior": _change_exclusive(photo_prior=None),
+    "exclusive-attributes-of-regions": _change_exclusive(attributes_of="regions"),
+    "exclusive-attributes-of-objects": _change_exclusive(attributes_of="objects"),
+    "exclusive-fields": _change_exclusive(coupling=0.4, affinity=2.0),
 }
 """Settings that may replace those of the preset, to be compared on held-out training photos (`--on validation`).
 

@@ -12,8 +12,7 @@ from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.classifiers.score import ClassifierWeights, score_regions
 from tagsight.data.vocabulary import Tags
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.predict.object_attributes import describe_parts
-from tagsight.predict.predictor import Prediction, Predictor, embed, infer_regions, predict_photos
+from tagsight.predict.predictor import Prediction, Predictor, describe_photo_parts, embed, predict_photos
 from tagsight.predict.probabilities import add_background
 from tagsight.runtime.interrupts import check_stop
 from tagsight.training.fit import fit_photos
@@ -71,13 +70,8 @@ class StackedIBPMethod:
             X = embed(photo.features, predictor.embedding)
             scores = score_regions(EmbeddedRegions([photo], predictor.embedding.views, X), classifiers)
             return attribute_classifiers.describe_parts(classifiers.attributes, X, scores.object_probability, shares)
-        if attributes := predictor.parts.object_attributes:
-            stacked, inference = infer_regions(predictor, [photo])
-            appearance = inference.appearance[: predictor.parts.learned.settings.factors.objects]
-            described = describe_parts(
-                attributes, predictor.calibration.attributes, appearance, stacked.X, inference.log_odds, shares
-            )
-            return _odds(described)
+        if predictor.parts.object_attributes:
+            return _odds(describe_photo_parts(predictor, photo, shares))
         (posterior,) = predict_photos(predictor, [photo])
         return shares @ _odds(posterior.attributes)
 

@@ -183,6 +183,10 @@ def test_attributes_of_objects_are_loaded(tmp_path: Path, name: str, wrong: np.n
     assert_refused(model, path, place, wrong, f"'{place}' {message}")
 
 
+def make_photo_prior() -> PhotoPrior:
+    return PhotoPrior(*_make_linear(8, 2, 0), np.array([0.5, 2.0**-20], np.float32), 30.0)
+
+
 @pytest.mark.parametrize(
     ("name", "wrong", "message"),
     [
@@ -190,10 +194,12 @@ def test_attributes_of_objects_are_loaded(tmp_path: Path, name: str, wrong: np.n
         ("strength", "30", "'{}' of its header must be a number, got '30'"),
         ("strength", float("nan"), "'{}' of its header must be a number, got nan"),
         ("weights", np.zeros((8, 3), np.float32), r"'{}' must have shape \(8, 2\)"),
+        ("size", np.array([0.5, 0.0], np.float32), r"'{}' must lie between 9\.53"),
+        ("size", np.array([0.5, 1.5], np.float32), r"'{}' must lie between 9\.53"),
     ],
 )
 def test_a_photo_prior_is_loaded(tmp_path: Path, name: str, wrong: Any, message: str) -> None:
-    prior = PhotoPrior(*_make_linear(8, 2, 0), 30.0)
+    prior = make_photo_prior()
     model, path = replace_parts(make_model(), classifiers=None, photo_prior=prior), tmp_path / "a.model"
     save_model(model, path)
     assert_same(load_model(path).predictor.parts.photo_prior, prior)
@@ -249,7 +255,11 @@ def test_the_names_of_all_checks_exist() -> None:
     attributes = ObjectAttributes(rng.uniform(0.1, 0.9, (2, 1)), rng.normal(size=(1, 6)), rng.normal(size=(1, 6)))
     full = make_model("full", exclusive=True, shrinkage=2.5, attribute_shrinkage=20.0, sparsity=1.0)
     models = [
-        replace_parts(full, object_attributes=attributes, photo_prior=PhotoPrior(*_make_linear(8, 2, 0), 30.0)),
+        replace_parts(
+            full,
+            object_attributes=attributes,
+            photo_prior=PhotoPrior(*_make_linear(8, 2, 0), np.array([0.5, 2.0**-20], np.float32), 30.0),
+        ),
         make_model(),
     ]
     tensors, numbers = set[str](), set[str]()

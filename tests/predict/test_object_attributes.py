@@ -52,6 +52,19 @@ def test_regions_have_no_attributes_of_their_own(fitted: Predictor, world: World
     assert_array_equal(fitted.parts.object_attributes.probability, learn_probability(*world.tags))
 
 
+def test_regions_may_have_attributes_beside_objects(world: World) -> None:
+    """They explain regions, while the attributes of objects describe them."""
+    options = replace(OPTIONS, attributes_of="both", shrinkage=10.0, attribute_shrinkage=100.0)
+    fitted = fit_photos(world.photos[:100], Tags(*(part[:100] for part in world.tags)), options).predictor
+    assert fitted.parts.learned.summary.count[OBJECTS : OBJECTS + ATTRIBUTES].all()
+    assert fitted.parts.object_attributes is not None
+    stacked, inference = infer_regions(fitted, world.photos[:5])
+    assert np.isfinite(inference.log_odds[:, OBJECTS : OBJECTS + ATTRIBUTES]).all()
+    for i, posterior in enumerate(predict_photos(fitted, world.photos[:5])):
+        of_objects = inference.assign[stacked.groups == i, :OBJECTS] @ posterior.attributes_by_object
+        assert_allclose(posterior.attributes, of_objects, rtol=1e-4, atol=1e-6)
+
+
 def test_predictions_match_a_computation_by_hand(fitted: Predictor, world: World) -> None:
     attributes = fitted.parts.object_attributes
     assert attributes is not None
@@ -165,7 +178,7 @@ def test_transductive_predictions_have_attributes(fitted: Predictor, world: Worl
 def test_attributes_of_objects_are_refused_together_with_region_classifiers(world: World) -> None:
     with pytest.raises(InputError, match="attributes_of objects needs a model without region classifiers"):
         fit_photos(world.photos, world.tags, TrainOptions(attributes_of="objects"))
-    with pytest.raises(InputError, match="attributes_of must be one of regions, objects"):
+    with pytest.raises(InputError, match="attributes_of must be one of regions, objects, both"):
         fit_photos(world.photos, world.tags, TrainOptions(attributes_of="photos", classifiers=False))
 
 

@@ -21,9 +21,14 @@ from scipy.special import log_expit, logsumexp
 from tagsight.features.photo_features import PhotoFeatures
 from tagsight.features.transforms import Projection, project
 from tagsight.model.object_attributes import RAREST, SUREST, Deviations, solve_effects
+from tagsight.model.settings import Factors
 from tagsight.types import Array, Floats
 
 BLOCK = 64  # photos per partial sum
+SIZE_EXPONENT = 1 / 3  # of the mean size of an object, relative to its probability in the photo
+PRIOR_PHOTOS = 2.0  # weight of the mean size over objects in the size of an object, in photos
+SMALLEST_PROBABILITY = 1e-300
+SMALLEST_SIZE, LARGEST_SIZE = 2.0**-20, 1.0
 MIN_LOG_REST = -700.0  # lower bound of a region's log-probability of being no object
 
 
@@ -32,6 +37,7 @@ class PhotoPrior(NamedTuple):
 
     weights: Array  # (D, K_o) float32
     offset: Array  # (K_o,) float32
+    size: Array  # (K_o,) float32: s_o, the mean fraction of a photo that the object covers where it is tagged
     strength: float  # the exponent kappa of P_io in the prior of regions; 0 leaves regions unchanged
 
     def score(self, photos: Iterable[PhotoFeatures]) -> Floats:
@@ -40,6 +46,12 @@ class PhotoPrior(NamedTuple):
         means = [average_regions(photo) @ weights for photo in photos]
         return np.reshape(means, (len(means), weights.shape[1])) + self.offset
 
+    def weigh_objects(self, probability: Floats) -> Floats:
+        """(I, K_o) strength log(P_io s_o^SIZE_EXPONENT), relative to the largest of the photo; P is `probability`."""
+        log_prior = np.log(np.maximum(probability, SMALLEST_PROBABILITY)) + SIZE_EXPONENT * np.log(self.size)
+        log_prior -= log_prior.max(axis=1, keepdims=True, initial=-np.inf)
+        return self.strength * log_prior
+
 
 def average_regions(photo: PhotoFeatures) -> Floats:
     """(D,) area-weighted mean of the feature vectors of a photo's regions."""
@@ -47,9 +59,12 @@ def average_regions(photo: PhotoFeatures) -> Floats:
 
 
 def fit_photo_prior(
-    photos: Sequence[PhotoFeatures], objects: Array, standard: Projection, strength: float
+    photos: Sequence[PhotoFeatures], objects: Array, covered: Floats, standard: Projection, strength: float
 ) -> PhotoPrior:
-    """The prior from photos and their object tags (I, K_o); `standard` projects feature vectors before the fit."""
+    """The prior from photos, their object tags (I, K_o) and the fraction of each photo `covered` by objects (I, K_o).
+
+    `standard` projects feature vectors before the fit.
+    """
     n_photos, n_objects = objects.shape
     rates = objects.mean(axis=0, dtype=np.float64)
     sums, total = Deviations.none(n_objects, standard.basis.shape[1]), np.zeros(standard.basis.shape[1])
@@ -65,7 +80,15 @@ def fit_photo_prior(
     at_mean = effects.weigh(np.zeros((1, len(mu))), np.zeros(1, int))[0] + effects.prior_log_odds[0]
     weights = standard.basis.astype(np.float64) @ effects.weights.T
     offset = at_mean - effects.weights @ (standard.offset + mu)
-    return PhotoPrior(weights.astype(np.float32), offset.astype(np.float32), strength)
+    size = average_sizes(objects, covered)
+    return PhotoPrior(weights.astype(np.float32), offset.astype(np.float32), size.astype(np.float32), strength)
+
+
+def average_sizes(objects: Array, covered: Floats) -> Floats:
+    """(K_o,) s_o from tags (I, K_o) and fractions of photos covered (I, K_o), shrunk towards the mean over objects."""
+    total, n_photos = (covered * objects).sum(axis=0), objects.sum(axis=0, dtype=np.float64)
+    mean = total.sum() / max(float(n_photos.sum()), 1.0)
+    return np.clip((total + PRIOR_PHOTOS * mean) / (n_photos + PRIOR_PHOTOS), SMALLEST_SIZE, LARGEST_SIZE)
 
 
 class AdjustedScores(NamedTuple):
@@ -75,17 +98,18 @@ class AdjustedScores(NamedTuple):
     objects: Floats  # (N, K_o) log-odds of each object
 
 
-def apply_photo_prior(log_odds: Array, n_objects: int, log_prior: Floats, *, exclusive: bool) -> AdjustedScores:
+def apply_photo_prior(log_odds: Array, factors: Factors, log_prior: Floats, *, exclusive: bool) -> AdjustedScores:
     """Scores from log-odds (N, K) of all factors, each object's probability multiplied by exp(`log_prior`) (N, K_o).
 
     With `exclusive` factors, at most one is on in a region, and the probabilities of all classes are renormalised.
     """
-    object_log_odds = log_odds[:, :n_objects].astype(np.float64)
-    if not exclusive or not n_objects:
+    object_log_odds = log_odds[:, : factors.objects].astype(np.float64)
+    if not exclusive or not factors.objects:
         object_log_odds += log_prior
         return AdjustedScores(np.hstack([np.zeros((len(object_log_odds), 1)), object_log_odds]), object_log_odds)
     log_probability = log_expit(object_log_odds)
-    rest = _find_rest(object_log_odds, log_probability, log_expit(log_odds[:, n_objects:].astype(np.float64)))
+    free = log_expit(log_odds[:, factors.tagged :].astype(np.float64))
+    rest = _find_rest(object_log_odds, log_probability, free)
     classes = np.hstack([rest[:, None], log_probability + log_prior])
     return AdjustedScores(classes, _find_log_odds(classes)[:, 1:])
 

@@ -34,7 +34,7 @@ MODEL = "Options of the model"
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")]
 Preset = Annotated[str | None, option("preset", panel=MODEL)]
 Features = Annotated[str, option("features", panel=MODEL)]
-Free = Annotated[int, option("n_free", "--free", panel=MODEL, minimum=0)]
+Free = Annotated[int | None, option("n_free", "--free", panel=MODEL, minimum=0)]
 Regions = Annotated[int, option("n_regions", "--regions", panel=MODEL, minimum=1)]
 Coupling = Annotated[
     float | None, option("coupling", panel=MODEL, minimum=0, show_default=f"{DEFAULTS.coupling:g}, or the preset's")

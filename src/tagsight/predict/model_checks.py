@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tagsight.classifiers.photo_prior import LARGEST_SIZE, SMALLEST_SIZE
 from tagsight.classifiers.regions import BANDS
 from tagsight.data.collection import RESERVED
 from tagsight.data.jsonvalues import is_list, is_object
@@ -103,7 +104,11 @@ TENSORS: dict[str, Tensor] = {
     ),
     **_under(
         "predictor.parts.photo_prior",
-        {"weights": Tensor("float32", ("F", "K_o")), "offset": Tensor("float32", ("K_o",))},
+        {
+            "weights": Tensor("float32", ("F", "K_o")),
+            "offset": Tensor("float32", ("K_o",)),
+            "size": Tensor("float32", ("K_o",), SMALLEST_SIZE, LARGEST_SIZE),
+        },
     ),
     **_under(
         CLASSIFIERS,

@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 from tagsight.classifiers.calibration import UNCALIBRATED, Calibration
 from tagsight.classifiers.fit import adapt_classifiers
-from tagsight.classifiers.photo_prior import PhotoPrior, apply_photo_prior
+from tagsight.classifiers.photo_prior import AdjustedScores, PhotoPrior, apply_photo_prior
 from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.classifiers.score import RegionClassifiers, RegionScores, score_regions
 from tagsight.data.vocabulary import Tags
@@ -18,12 +18,11 @@ from tagsight.features.photo_features import PhotoFeatures
 from tagsight.features.transforms import Projection, Views, normalise_features, project
 from tagsight.model.layout import Edges
 from tagsight.model.object_attributes import ObjectAttributes
-from tagsight.predict.object_attributes import describe_objects, split_by_photo
-from tagsight.predict.photo_evidence import collect_photo_evidence
+from tagsight.predict.object_attributes import describe_objects, describe_parts, split_by_photo
+from tagsight.predict.photo_evidence import PhotoEvidence, collect_photo_evidence
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.types import Array, Floats, Ints
 
-SMALLEST_PROBABILITY = 1e-300
 SWEEPS, TOL = 200, 1e-6  # limits of transductive inference: sweeps, relative change of the bound
 
 
@@ -59,9 +58,15 @@ class FittedParts(NamedTuple):
     """The parts of a predictor that are fitted to the regions of the training photos."""
 
     learned: FittedModel  # the fitted model: its globals, summary and settings
-    object_attributes: ObjectAttributes | None = None  # None: attributes are factors of regions
+    object_attributes: ObjectAttributes | None = None  # None: attributes are factors of regions only
     photo_prior: PhotoPrior | None = None  # None: no photo-level prior
     classifiers: RegionClassifiers | None = None  # None: the model's posterior predicts
+
+    @property
+    def regions_have_attributes(self) -> bool:
+        """Whether attributes are factors of regions: whether any training photo allowed one."""
+        factors = self.learned.settings.factors
+        return bool(self.learned.summary.count[factors.objects : factors.tagged].any())
 
 
 class Calibrations(NamedTuple):
@@ -144,6 +149,28 @@ def _predict_by_classifiers(predictor: Predictor, scores: RegionScores, stacked:
     )
 
 
+class _PhotoLevelScores(NamedTuple):
+    """The objects of I photos with N regions, by the posterior and the photo-level prior."""
+
+    photo: Floats  # (I, K_o) P(the object is in the photo)
+    regions: AdjustedScores
+    evidence: PhotoEvidence
+
+
+def _combine_photo_evidence(
+    predictor: Predictor, photos: Sequence[PhotoFeatures], stacked: "StackedRegions", inference: Inference
+) -> _PhotoLevelScores:
+    """Probabilities of photos, and the regions' posterior adjusted by the photo-level prior."""
+    learned, photo_prior = predictor.parts.learned, predictor.parts.photo_prior
+    evidence = collect_photo_evidence(inference.log_odds, stacked.groups, learned)
+    photo_scores = photo_prior.score(photos) if photo_prior else evidence.attribute_evidence
+    photo = _predict_photo_objects(predictor, evidence.objects, photo_scores)
+    log_prior = photo_prior.weigh_objects(photo) if photo_prior else np.zeros_like(photo)
+    factors, exclusive = learned.settings.factors, learned.settings.exclusive
+    adjusted = apply_photo_prior(inference.log_odds, factors, log_prior[stacked.groups], exclusive=exclusive)
+    return _PhotoLevelScores(photo, adjusted, evidence)
+
+
 def _predict_by_posterior(
     predictor: Predictor,
     photos: Sequence[PhotoFeatures],
@@ -152,31 +179,36 @@ def _predict_by_posterior(
     tagged: Array,
 ) -> _Scores:
     """Scores from the posterior: log-odds adjusted by the photo-level prior; attributes of regions or of objects."""
-    learned, object_attributes, photo_prior, _ = predictor.parts
-    calibration = predictor.calibration.attributes
-    factors, groups, log_odds = learned.settings.factors, stacked.groups, inference.log_odds
-    evidence = collect_photo_evidence(log_odds, groups, learned)
-    photo_scores = photo_prior.score(photos) if photo_prior else evidence.attribute_evidence
-    photo = _predict_photo_objects(predictor, evidence.objects, photo_scores)
-    strength = photo_prior.strength if photo_prior else 0.0
-    log_prior = strength * np.log(np.maximum(photo, SMALLEST_PROBABILITY))
-    log_prior -= log_prior.max(axis=1, keepdims=True, initial=-np.inf)
-    classes, objects = apply_photo_prior(
-        log_odds, factors.objects, log_prior[groups], exclusive=learned.settings.exclusive
-    )
+    object_attributes, calibration = predictor.parts.object_attributes, predictor.calibration.attributes
+    factors, groups = predictor.parts.learned.settings.factors, stacked.groups
+    photo, (classes, objects), evidence = _combine_photo_evidence(predictor, photos, stacked, inference)
     if object_attributes is None:
-        attributes = log_odds[:, factors.objects : factors.tagged]
+        attributes = inference.log_odds[:, factors.objects : factors.tagged]
         of_objects = calibration.apply(attributes[evidence.best_region])
         return _Scores(classes, calibration.apply(attributes), photo, of_objects)
     appearance = inference.appearance[: factors.objects]
     described = [
-        describe_objects(object_attributes, calibration, appearance, X, log_odds_of_objects)
-        for X, log_odds_of_objects in split_by_photo(groups, stacked.X, objects)
+        describe_objects(object_attributes, calibration, appearance, X, log_odds)
+        for X, log_odds in split_by_photo(groups, stacked.X, objects)
     ]
     allowed = tagged[:, factors.objects :]
     of_regions = np.concatenate([photo.by_region for photo in described]) * allowed[groups]
     of_objects = np.stack([photo.attributes_by_object for photo in described]) * allowed[:, None]
     return _Scores(classes, of_regions, photo, of_objects)
+
+
+@one_blas_thread()
+def describe_photo_parts(predictor: Predictor, photo: PhotoFeatures, parts: Floats) -> Floats:
+    """(P, K_a) P(the part has the attribute), of P parts of a photo whose regions are weighted by `parts` (P, R).
+
+    The predictor must have attributes of objects.
+    """
+    object_attributes = predictor.parts.object_attributes
+    assert object_attributes is not None
+    stacked, inference = infer_regions(predictor, [photo])
+    objects = _combine_photo_evidence(predictor, [photo], stacked, inference).regions.objects
+    appearance = inference.appearance[: objects.shape[1]]
+    return describe_parts(object_attributes, predictor.calibration.attributes, appearance, stacked.X, objects, parts)
 
 
 def _predict_photo_objects(predictor: Predictor, strongest: Array, photo_scores: Array) -> Floats:
@@ -195,7 +227,7 @@ def infer_regions(
     """The stacked regions of all photos and the model's posterior; arguments as in `predict_photos`."""
     factors = predictor.parts.learned.settings.factors
     tagged = _allow(predictor, len(photos), allowed)
-    if predictor.parts.object_attributes:
+    if not predictor.parts.regions_have_attributes:
         tagged[:, factors.objects :] = 0
     stacked = stack_regions(photos, predictor.embedding)
     new = NewPhotos(*stacked, np.hstack([tagged, np.ones((len(photos), factors.free), np.uint8)]))

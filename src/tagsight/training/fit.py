@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -10,14 +11,22 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit
 
+from tagsight.classifiers.background import has_background_class
 from tagsight.classifiers.fit import fit_classifiers
 from tagsight.classifiers.photo_prior import fit_photo_prior
+from tagsight.classifiers.rows import InMemoryRows
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.checkpoint import Checkpoint
 from tagsight.engine.fit import FitSpec
 from tagsight.engine.inference import FittedModel
 from tagsight.features.photo_features import PhotoFeatures
-from tagsight.features.transforms import learn_projection, learn_standard_projection, learn_views, normalise_features
+from tagsight.features.transforms import (
+    learn_projection,
+    learn_standard_projection,
+    learn_views,
+    normalise_features,
+    project,
+)
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop, Sweep
 from tagsight.model.settings import Factors, Settings
@@ -30,9 +39,10 @@ from tagsight.training.batches import FeatureSpace, InMemoryBatches, OnDiskBatch
 from tagsight.training.examples import TopRegions, find_top_regions, merge_top_regions
 from tagsight.training.held_out import HeldOutFit, calibrate_classifiers, calibrate_posteriors
 from tagsight.training.options import TrainOptions, check_options
-from tagsight.training.training_data import BatchedTrainingData, fit_object_attributes, infer_batches
-from tagsight.types import Array, Ints
+from tagsight.training.training_data import BatchedTrainingData, fit_object_attributes, infer_batches, measure_objects
+from tagsight.types import Array, Floats, Ints
 
+N_BACKGROUND = 10  # free factors where tags do not cover the photos, unless a number is given
 LENGTH = 256  # of a region's vector after projection
 EMBEDDING_SAMPLE = 20_000  # regions from which the transforms of features are learned
 HELD_OUT = 0.2  # fraction of the photos used for calibration
@@ -68,11 +78,8 @@ class _TaggedPhotos(NamedTuple):
         return _TaggedPhotos(Subset(self.photos, np.flatnonzero(mask)), self.sizes[mask], tags)
 
     def allow_tagged(self, options: TrainOptions) -> Array:
-        """(I, K_o + K_a) tagged factors that regions of each photo may have.
-
-        Attributes are left out where they belong to objects instead of regions.
-        """
-        return np.hstack([self.tags.objects, self.tags.attributes * np.uint8(options.attributes_of == "regions")])
+        """(I, K_o + K_a) tagged factors that regions of each photo may have."""
+        return np.hstack([self.tags.objects, self.tags.attributes * np.uint8(options.attributes_of != "objects")])
 
 
 class _FitContext(NamedTuple):
@@ -114,8 +121,9 @@ def fit_photos(
         folder = None
         if options.memory is not None:
             folder = checkpoint.work if checkpoint else Path(stack.enter_context(TemporaryDirectory()))
-        context = _FitContext(options, report, checkpoint, folder)
         space = _learn_space(tagged_photos, options)
+        options = _choose_n_free(tagged_photos, space, options)
+        context = _FitContext(options, report, checkpoint, folder)
         context = _plan_batches(tagged_photos, space, context)
         held_out = None
         if len(photos) >= FEWEST_TO_HOLD_OUT:
@@ -156,20 +164,47 @@ def _find_top_regions(
 
 def _learn_space(tagged_photos: _TaggedPhotos, options: TrainOptions) -> FeatureSpace:
     """The transforms of features, learned from a random sample of regions from all photos."""
-    rng = np.random.default_rng(options.seed)
-    n_regions = int(tagged_photos.sizes.sum())
-    rate = min(1.0, EMBEDDING_SAMPLE / n_regions)
-    first = tagged_photos.photos[0]
     if options.memory is not None:
-        width = first.features.shape[1]
-        leave_room(
-            options.memory, width * (10 * min(EMBEDDING_SAMPLE, n_regions) + 12 * width), "the sample of regions"
-        )
-    sample = np.concatenate([photo.features[rng.random(len(photo.features)) < rate] for photo in tagged_photos.photos])
-    views = learn_views(first.blocks, sample, photo_effect=options.photo_effect)
+        width = tagged_photos.photos[0].features.shape[1]
+        n_sampled = min(EMBEDDING_SAMPLE, int(tagged_photos.sizes.sum()))
+        leave_room(options.memory, width * (10 * n_sampled + 12 * width), "the sample of regions")
+    sample = _sample_regions(tagged_photos, options).features
+    views = learn_views(tagged_photos.photos[0].blocks, sample, photo_effect=options.photo_effect)
     length = min(LENGTH, sample.shape[1])
     projection = learn_projection(normalise_features(sample, views), length)
     return FeatureSpace(Embedding(views, projection), learn_standard_projection(sample, length))
+
+
+class _RegionSample(NamedTuple):
+    """A random sample of n regions."""
+
+    features: Array  # (n, width)
+    photo: Ints  # (n,)
+    area: Floats  # (n,) fraction of the photo
+
+
+def _sample_regions(tagged_photos: _TaggedPhotos, options: TrainOptions) -> _RegionSample:
+    """About EMBEDDING_SAMPLE regions from all photos."""
+    rng = np.random.default_rng(options.seed)
+    rate = min(1.0, EMBEDDING_SAMPLE / int(tagged_photos.sizes.sum()))
+    drawn = [np.flatnonzero(rng.random(n_regions) < rate) for n_regions in map(int, tagged_photos.sizes)]
+    photos = list(zip(tagged_photos.photos, drawn, strict=True))
+    return _RegionSample(
+        np.concatenate([photo.features[rows] for photo, rows in photos]),
+        np.repeat(np.arange(len(drawn)), [len(rows) for rows in drawn]),
+        np.concatenate([photo.area[rows] / photo.area.sum() for photo, rows in photos]),
+    )
+
+
+def _choose_n_free(tagged_photos: _TaggedPhotos, space: FeatureSpace, options: TrainOptions) -> TrainOptions:
+    """The options with a number of free factors: if none is given, N_BACKGROUND, or 0 where tags cover the photos."""
+    if options.n_free is not None:
+        return options
+    features, photo, area = _sample_regions(tagged_photos, options)
+    vectors = project(normalise_features(features, space.embedding.views), space.embedding.projection)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    background = has_background_class(InMemoryRows(vectors), photo, area, tagged_photos.tags.objects)
+    return replace(options, n_free=N_BACKGROUND if background else 0)
 
 
 def _plan_batches(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: _FitContext) -> _FitContext:
@@ -211,11 +246,12 @@ def _fit_parts(
     tagged = tagged_photos.allow_tagged(options)
     learned, bound = _fit_model(batches, tagged, attributes.shape[1], space.length, context, name)
     parts = FittedParts(learned)
-    if options.attributes_of == "objects":
+    if options.attributes_of != "regions":
         object_attributes = fit_object_attributes(batches, learned, tagged_photos.tags, _allow(tagged, options))
         parts = parts._replace(object_attributes=object_attributes)
     if options.photo_prior is not None:
-        photo_prior = fit_photo_prior(tagged_photos.photos, objects, space.standard, options.photo_prior)
+        covered = measure_objects(batches, learned, _allow(tagged, options))
+        photo_prior = fit_photo_prior(tagged_photos.photos, objects, covered, space.standard, options.photo_prior)
         parts = parts._replace(photo_prior=photo_prior)
     if options.classifiers and objects.shape[1]:
         localisation_model = learned
@@ -233,7 +269,7 @@ def _fit_model(
     """A fitted model of regions, and its bound after each sweep."""
     options = context.options
     settings = Settings(
-        Factors(tags.shape[1] - n_attributes, n_attributes, options.n_free),
+        Factors(tags.shape[1] - n_attributes, n_attributes, _count_free(options)),
         float(options.coupling),
         float(options.affinity),
         options.learn_affinity,
@@ -257,7 +293,12 @@ def _fit_model(
 
 def _allow(tags: Array, options: TrainOptions) -> Array:
     """(I, K) the factors that each photo allows: those of its tags, and the free ones."""
-    return np.hstack([tags, np.ones((len(tags), options.n_free), np.uint8)])
+    return np.hstack([tags, np.ones((len(tags), _count_free(options)), np.uint8)])
+
+
+def _count_free(options: TrainOptions) -> int:
+    assert options.n_free is not None  # `_choose_n_free` has chosen it
+    return options.n_free
 
 
 def _calibrate(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: _FitContext) -> HeldOutFit:

@@ -57,7 +57,7 @@ def calibrate_posteriors(batches: PhotoBatches, tags: Tags, parts: FittedParts) 
     strongest = np.empty(tags.attributes.shape)
     of_objects: list[Array] = []
     allowed = np.ones((len(tags.objects), learned.settings.factors.total), np.uint8)
-    if object_attributes:
+    if not parts.regions_have_attributes:
         allowed[:, n_objects:n_tagged] = 0
     appearance = learned.state.appearance.mean[:n_objects]
     for batch, log_odds in infer_batches(batches, learned, allowed):

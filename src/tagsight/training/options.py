@@ -17,7 +17,7 @@ from tagsight.model.validation import MAX_WORKERS, check_between, check_choice
 
 DEFAULT_WEIGHTS = ClassifierWeights()
 TARGET = ComputeTarget()
-ATTRIBUTES_OF = ("regions", "objects")
+ATTRIBUTES_OF = ("regions", "objects", "both")
 MAX_SEED = 2**32 - 1  # of scikit-learn's generators
 MAX_STRENGTH = 1e6  # of either field
 MAX_PHOTO_PRIOR = 1e6
@@ -34,6 +34,8 @@ class TrainOptions:
     The parameters of `tagsight.StackedIBP` among the options are described there: `n_free`, `coupling`, `affinity`,
     `learn_affinity`, `centred`, `noise`, `exclusive`, `shrinkage`, `attribute_shrinkage`, `start` and `seed`.
 
+    `n_free=None` chooses 10 free factors, or none if the tags cover the photos.
+
     `memory` is in bytes here; `tagsight.train` and the command line accept text such as `2GB`.
 
     Attributes:
@@ -41,8 +43,8 @@ class TrainOptions:
         n_regions: Number of regions that a photo is segmented into, at most.
         photo_effect: Share of a photo's mean vector to subtract from its regions, 0 to 1. Only without region
             classifiers, as with a preset.
-        attributes_of: What an attribute describes: `regions` or `objects`. Objects only without region classifiers, as
-            with a preset.
+        attributes_of: What an attribute describes: `regions`, `objects` or `both`. Objects only without region
+            classifiers, as with a preset.
         photo_prior: Strength of the photo-level prior of objects, such as 30. Only without region classifiers, as with
             a preset. Default: no prior.
         classifiers: Whether region classifiers are trained on the model's posterior; if not, the posterior alone
@@ -57,7 +59,7 @@ class TrainOptions:
 
     features: str = "deep"
     n_regions: int = N_REGIONS
-    n_free: int = DEFAULTS.factors.free
+    n_free: int | None = DEFAULTS.factors.free
     coupling: float = DEFAULTS.coupling
     affinity: float = DEFAULTS.affinity
     learn_affinity: bool = DEFAULTS.learn_affinity
@@ -94,7 +96,8 @@ class TrainOptions:
 
 def check_options(options: TrainOptions) -> None:
     """Raise InputError for a value that no training accepts, or values that exclude each other."""
-    check_between(options.n_free, "the number of free factors", 0, MAX_FREE)
+    if options.n_free is not None:
+        check_between(options.n_free, "the number of free factors", 0, MAX_FREE)
     check_between(options.n_regions, "the number of regions", 1, MAX_REGIONS)
     check_between(options.coupling, "coupling", 0, MAX_STRENGTH)
     check_between(options.affinity, "affinity", 0, MAX_STRENGTH)

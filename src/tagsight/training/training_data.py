@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.data.vocabulary import Tags
@@ -23,7 +24,7 @@ from tagsight.model.object_attributes import (
 from tagsight.predict.object_attributes import compute_deviations, split_by_photo
 from tagsight.runtime.interrupts import check_stop
 from tagsight.training.batches import BatchRows, FeatureSpace, PhotoBatch, PhotoBatches, standardise_blocks
-from tagsight.types import Array
+from tagsight.types import Array, Floats
 
 
 def infer_batches(batches: PhotoBatches, learned: FittedModel, allowed: Array) -> Iterator[tuple[PhotoBatch, Array]]:
@@ -55,6 +56,18 @@ def fit_object_attributes(batches: PhotoBatches, learned: FittedModel, tags: Tag
             own = expect_own(theta, pairs, tags.attributes[block]) - theta[pairs.objects]
             sums = sums.add(own, deviation, weigh_objects(n_regions))
     return solve_effects(theta, sums)
+
+
+def measure_objects(batches: PhotoBatches, learned: FittedModel, allowed: Array) -> Floats:
+    """(I, K_o) expected fraction of each photo that each object covers, where photos allow the factors in `allowed`."""
+    n_objects = learned.settings.factors.objects
+    covered = np.zeros((len(allowed), n_objects))
+    for batch, log_odds in infer_batches(batches, learned, allowed):
+        photos = split_by_photo(batch.stacked.groups, log_odds[:, :n_objects])
+        for i, (photo, (of_photo,)) in enumerate(zip(batch.photos, photos, strict=True), batch.photo_range.start):
+            area = photo.area.astype(np.float64)
+            covered[i] = area / area.sum() @ expit(of_photo.astype(np.float64))
+    return covered
 
 
 class BatchedTrainingData(NamedTuple):
