@@ -7,10 +7,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 import tagsight.regions.hierarchy  # noqa: F401  imports higra as this package does
+from tagsight.api import IndexArguments
+from tagsight.training.options import TrainArguments
 
 TYPINGS = Path(__file__).parents[1] / "typings"
 
@@ -23,7 +26,7 @@ import numpy as np
 import tagsight
 from PIL import Image
 
-model = tagsight.train("photos/", seed=1, progress=False)
+model = tagsight.train("photos/", seed=1, memory="2GB", progress=False)
 model = tagsight.load("my.model", backbone=Path("network.onnx")).save("copy.model")
 assert_type(model, tagsight.Model)
 for photo in model.annotate(["a.jpg", Path("b.jpg"), Image.new("RGB", (8, 8)), np.zeros((8, 8, 3), np.uint8)]):
@@ -38,7 +41,7 @@ features, prediction = model.predict("a.jpg")
 print(features.size, prediction.photo.max())
 summary = model.export("new/", "out/", format="coco")
 print(summary.n_photos, [problem.reason for problem in summary.refused])
-index = model.index("photos/", "my.index")
+index = model.index("photos/", "my.index", n_workers=2)
 assert_type(index, tagsight.Index)
 built = model.update_index("photos/", "my.index")
 print(built.added, built.n_photos)
@@ -76,6 +79,29 @@ def test_a_program_with_a_wrong_type_is_refused(tmp_path: Path) -> None:
     wrong = 'import tagsight\n\nlabel: int = tagsight.load("my.model").segment("a.jpg").names\n'
     (error,) = check_strictly(wrong, tmp_path)
     assert '"tuple[str, ...]" is not assignable to "int"' in error
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        ('tagsight.train("photos/", n_fre=3)', 'No parameter named "n_fre"'),
+        ('tagsight.train("photos/", n_free="three")', '"n_free"'),
+        ('tagsight.load("my.model").index("photos/", "my.index", n_worker=2)', 'No parameter named "n_worker"'),
+        ('tagsight.load("my.model").update_index("photos/", "my.index", split=2)', '"split"'),
+    ],
+)
+def test_an_option_with_a_wrong_name_or_type_is_refused(tmp_path: Path, call: str, complaint: str) -> None:
+    (error,) = check_strictly(f"import tagsight\n\n{call}\n", tmp_path)
+    assert complaint in error
+
+
+def test_the_keyword_arguments_of_a_training_are_the_fields_of_its_options() -> None:
+    fields = get_type_hints(tagsight.TrainOptions)
+    assert get_type_hints(TrainArguments) == {**fields, "memory": fields["memory"] | str}  # also text such as 2GB
+
+
+def test_the_keyword_arguments_of_an_index_are_the_fields_of_its_options() -> None:
+    assert get_type_hints(IndexArguments) == get_type_hints(tagsight.IndexOptions)
 
 
 def list_declarations() -> list[tuple[str, ast.FunctionDef | ast.ClassDef]]:
