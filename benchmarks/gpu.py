@@ -9,8 +9,6 @@ products) are measured in the same run. The parts of a sweep are timed separatel
 launch, so their sum may differ slightly from the time of a whole step.
 """
 
-# pyright: reportMissingImports=false
-
 import argparse
 import time
 from collections.abc import Callable

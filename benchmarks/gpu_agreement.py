@@ -5,8 +5,6 @@ such objects are tied. The agreement of nu itself is reported too. Regions of ph
 out.
 """
 
-# pyright: reportMissingImports=false
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

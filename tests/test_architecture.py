@@ -184,8 +184,7 @@ def test_no_function_is_longer_than_a_page(repository: Path, folder: str) -> Non
         f"{path.relative_to(repository)}:{node.lineno} {node.name} has {length} lines"
         for path in sorted((repository / folder).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (length := count_lines(node)) > LONGEST_FUNCTION
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (length := count_lines(node)) > LONGEST_FUNCTION
     ]
     assert long == []
 

@@ -1,7 +1,5 @@
 """A batch whose features and local posterior are stored on a GPU."""
 
-# pyright: reportMissingImports=false
-
 from pathlib import Path
 
 import torch

@@ -7,7 +7,7 @@ exp(e_t) is summed without taking logarithms: with tau_2 >= 1 the first of a seq
 1 / (tau_1 + tau_2), all are at most 1, and those that underflow are negligible.
 """
 
-# pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
+# pyright: standard, reportMissingImports=false
 
 import triton
 import triton.language as tl
