@@ -102,6 +102,26 @@ def find_cycle(package: Path) -> list[str]:
     return []
 
 
+def find_folder_cycle(package: Path) -> list[str]:
+    """The folders of a cycle of imports below the package's root; empty without one.
+
+    The root is left out: `types` and `errors` lie beside the folders that use them (see LAYERS).
+    """
+    folder_of = {module_name(path, package): module_name(path.parent, package) for path in package.rglob("*.py")}
+    graph: dict[str, set[str]] = {}
+    for path in package.rglob("*.py"):
+        here = module_name(path.parent, package)
+        for one in imports_of(path, package, runtime=True):
+            there = folder_of.get(one) or folder_of.get(one.rpartition(".")[0])
+            if there not in (None, here, package.name) and here != package.name:
+                graph.setdefault(here, set()).add(there)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -135,6 +155,22 @@ def test_a_cycle_within_a_folder_is_found(tmp_path: Path, one: str, other: str, 
     (folder / "a.py").write_text(one)
     (folder / "b.py").write_text(other)
     assert set(find_cycle(tmp_path / "made")) == ({"made.parts.a", "made.parts.b"} if cyclic else set())
+
+
+def test_no_folders_import_each_other() -> None:
+    assert find_folder_cycle(PACKAGE) == []
+
+
+@pytest.mark.parametrize(("inner", "cyclic"), [("from made.parts.b import name", True), ("import ast", False)])
+def test_a_cycle_of_a_folder_and_one_inside_it_is_found(tmp_path: Path, inner: str, cyclic: bool) -> None:
+    folder = tmp_path / "made/parts/inner"
+    folder.mkdir(parents=True)
+    for place in (folder, folder.parent, folder.parent.parent):
+        (place / "__init__.py").touch()
+    (folder.parent / "a.py").write_text("def call():\n    from made.parts.inner.c import other")
+    (folder.parent / "b.py").touch()
+    (folder / "c.py").write_text(inner)
+    assert set(find_folder_cycle(tmp_path / "made")) == ({"made.parts", "made.parts.inner"} if cyclic else set())
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: module_name(path))

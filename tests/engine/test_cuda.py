@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tagsight.engine.threads import ThreadBatch
+from tagsight.engine.local.threads import ThreadBatch
 from tagsight.model import sticks
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.layout import Edges

@@ -14,7 +14,7 @@ from ray.actor import ActorHandle
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from tagsight.engine.local_file import current_path
+from tagsight.engine.local.posterior_file import current_path
 from tagsight.engine.ray.cluster import count_cores, fetch, join_cluster
 from tagsight.engine.ray.parts import cut_local, cut_shard, prepare_worker
 from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, own_arrays
