@@ -9,8 +9,6 @@ products) are measured in the same run. The parts of a sweep are timed separatel
 launch, so their sum may differ slightly from the time of a whole step.
 """
 
-# pyright: reportMissingImports=false
-
 import argparse
 import time
 from collections.abc import Callable
@@ -28,7 +26,7 @@ from tagsight.engine.cuda import local_step as steps
 from tagsight.engine.cuda.products import project, sum_products
 from tagsight.engine.cuda.recorded_step import RecordedStep
 from tagsight.engine.cuda.resident import Photos, Posterior, cut_chunks, upload_photos, upload_posterior
-from tagsight.engine.threads import thread_map
+from tagsight.engine.local.threads import thread_map
 from tagsight.model.fields import correlate_tags
 from tagsight.model.global_step import global_step
 from tagsight.model.start import blank_globals, first_globals

@@ -5,8 +5,6 @@ such objects are tied. The agreement of nu itself is reported too. Regions of ph
 out.
 """
 
-# pyright: reportMissingImports=false
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,7 +14,7 @@ import torch
 from gpu_setting import FACTORS, GPU, PLAN, PRECISIONS, SETTINGS, make_shard, start_of
 from tagsight.engine.cuda.local_step import cuda_local_step as gpu_step
 from tagsight.engine.cuda.resident import download_posterior, upload_photos, upload_posterior
-from tagsight.engine.threads import thread_map
+from tagsight.engine.local.threads import thread_map
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.fields import correlate_tags
 from tagsight.model.global_step import global_step

@@ -4,8 +4,6 @@ Photos are noise of 500 x 375 pixels, which are resized to 640 x 480 and, for th
 grid of 80 cells.
 """
 
-# pyright: reportMissingImports=false
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Settings of the model, shards and a clock for the GPU benchmarks."""
 
-# pyright: reportMissingImports=false
-
 from collections.abc import Callable
 from statistics import median
 from typing import Any

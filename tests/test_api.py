@@ -291,7 +291,7 @@ def test_an_argument_that_is_not_a_photo_is_refused(model: Model) -> None:
 
 def test_an_unknown_option_lists_the_known_ones(trained: Trained) -> None:
     with pytest.raises(InputError, match=r"training has no option 'n_fre'; choose from .*n_free"):
-        tagsight.train(trained.photos / "train", n_fre=3)
+        tagsight.train(trained.photos / "train", n_fre=3)  # pyright: ignore[reportCallIssue]
 
 
 def test_a_missing_model_is_refused_with_the_remedy(tmp_path: Path) -> None:

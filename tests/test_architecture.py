@@ -29,7 +29,7 @@ LAYERS = [
     {"cli"},
     {"__init__"},
 ]
-LONGEST_FUNCTION = 60  # lines, from `def` to the end
+LONGEST_FUNCTION = 60  # lines, with its decorators
 MOST_ROOT_MODULES = 5  # besides `__init__`
 HEAVY_AND_OPTIONAL = [
     "torch",
@@ -102,6 +102,26 @@ def find_cycle(package: Path) -> list[str]:
     return []
 
 
+def find_folder_cycle(package: Path) -> list[str]:
+    """The folders of a cycle of imports below the package's root; empty without one.
+
+    The root is left out: `types` and `errors` lie beside the folders that use them (see LAYERS).
+    """
+    folder_of = {module_name(path, package): module_name(path.parent, package) for path in package.rglob("*.py")}
+    graph: dict[str, set[str]] = {}
+    for path in package.rglob("*.py"):
+        here = module_name(path.parent, package)
+        for one in imports_of(path, package, runtime=True):
+            there = folder_of.get(one) or folder_of.get(one.rpartition(".")[0])
+            if there not in (None, here, package.name) and here != package.name:
+                graph.setdefault(here, set()).add(there)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -137,6 +157,22 @@ def test_a_cycle_within_a_folder_is_found(tmp_path: Path, one: str, other: str, 
     assert set(find_cycle(tmp_path / "made")) == ({"made.parts.a", "made.parts.b"} if cyclic else set())
 
 
+def test_no_folders_import_each_other() -> None:
+    assert find_folder_cycle(PACKAGE) == []
+
+
+@pytest.mark.parametrize(("inner", "cyclic"), [("from made.parts.b import name", True), ("import ast", False)])
+def test_a_cycle_of_a_folder_and_one_inside_it_is_found(tmp_path: Path, inner: str, cyclic: bool) -> None:
+    folder = tmp_path / "made/parts/inner"
+    folder.mkdir(parents=True)
+    for place in (folder, folder.parent, folder.parent.parent):
+        (place / "__init__.py").touch()
+    (folder.parent / "a.py").write_text("def call():\n    from made.parts.inner.c import other")
+    (folder.parent / "b.py").touch()
+    (folder / "c.py").write_text(inner)
+    assert set(find_folder_cycle(tmp_path / "made")) == ({"made.parts", "made.parts.inner"} if cyclic else set())
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: module_name(path))
 def test_every_module_has_a_docstring(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
@@ -166,14 +202,25 @@ def test_the_model_imports_arrays_only() -> None:
         assert "print(" not in path.read_text(), path
 
 
+def count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function from its first decorator to its end."""
+    first = min(node.lineno for node in (function, *function.decorator_list))
+    return (function.end_lineno or 0) - first + 1
+
+
+def test_the_lines_of_a_function_include_its_decorators() -> None:
+    (function,) = ast.parse("@first\n@second(\n    1\n)\ndef call():\n    return 1\n").body
+    assert isinstance(function, ast.FunctionDef)
+    assert count_lines(function) == 6
+
+
 @pytest.mark.parametrize("folder", ["src", "benchmarks", "tests"])
 def test_no_function_is_longer_than_a_page(repository: Path, folder: str) -> None:
     long = [
         f"{path.relative_to(repository)}:{node.lineno} {node.name} has {length} lines"
         for path in sorted((repository / folder).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (length := count_lines(node)) > LONGEST_FUNCTION
     ]
     assert long == []
 

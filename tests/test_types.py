@@ -4,15 +4,26 @@ import ast
 import importlib
 import inspect
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
-import tagsight.regions.hierarchy  # noqa: F401  imports higra as this package does
+import tagsight.regions.hierarchy  # imports higra as this package does
+from tagsight.api import IndexArguments
+from tagsight.training.options import TrainArguments
 
 TYPINGS = Path(__file__).parents[1] / "typings"
+OPTIONAL_LIBRARIES = {"ray", "torch", "triton"}
+# The modules of GPU kernels: Triton compiles their functions, whose parameters have no types.
+KERNEL_MODULES = {
+    f"engine/cuda/{name}.py" for name in ("special", "stick_kernels", "sum_kernel", "summary_kernel", "sweep_kernel")
+}
+OPT_OUT = re.compile(r"^# pyright: (basic|standard|off)\b|^# pyright: ignore|^# type: ignore", re.MULTILINE)
 
 # A program in which the strict checker accepts no value of unknown type.
 PROGRAM = """
@@ -23,7 +34,7 @@ import numpy as np
 import tagsight
 from PIL import Image
 
-model = tagsight.train("photos/", seed=1, progress=False)
+model = tagsight.train("photos/", seed=1, memory="2GB", progress=False)
 model = tagsight.load("my.model", backbone=Path("network.onnx")).save("copy.model")
 assert_type(model, tagsight.Model)
 for photo in model.annotate(["a.jpg", Path("b.jpg"), Image.new("RGB", (8, 8)), np.zeros((8, 8, 3), np.uint8)]):
@@ -38,7 +49,7 @@ features, prediction = model.predict("a.jpg")
 print(features.size, prediction.photo.max())
 summary = model.export("new/", "out/", format="coco")
 print(summary.n_photos, [problem.reason for problem in summary.refused])
-index = model.index("photos/", "my.index")
+index = model.index("photos/", "my.index", n_workers=2)
 assert_type(index, tagsight.Index)
 built = model.update_index("photos/", "my.index")
 print(built.added, built.n_photos)
@@ -78,6 +89,49 @@ def test_a_program_with_a_wrong_type_is_refused(tmp_path: Path) -> None:
     assert '"tuple[str, ...]" is not assignable to "int"' in error
 
 
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        ('tagsight.train("photos/", n_fre=3)', 'No parameter named "n_fre"'),
+        ('tagsight.train("photos/", n_free="three")', '"n_free"'),
+        ('tagsight.load("my.model").index("photos/", "my.index", n_worker=2)', 'No parameter named "n_worker"'),
+        ('tagsight.load("my.model").update_index("photos/", "my.index", split=2)', '"split"'),
+    ],
+)
+def test_an_option_with_a_wrong_name_or_type_is_refused(tmp_path: Path, call: str, complaint: str) -> None:
+    (error,) = check_strictly(f"import tagsight\n\n{call}\n", tmp_path)
+    assert complaint in error
+
+
+def test_the_keyword_arguments_of_a_training_are_the_fields_of_its_options() -> None:
+    fields = get_type_hints(tagsight.TrainOptions)
+    assert get_type_hints(TrainArguments) == {**fields, "memory": fields["memory"] | str}  # also text such as 2GB
+
+
+def test_the_keyword_arguments_of_an_index_are_the_fields_of_its_options() -> None:
+    assert get_type_hints(IndexArguments) == get_type_hints(tagsight.IndexOptions)
+
+
+def is_kernel(function: ast.FunctionDef) -> bool:
+    """Whether Triton compiles the function."""
+    return "triton.jit" in map(ast.unparse, function.decorator_list)
+
+
+def test_only_modules_of_gpu_kernels_are_not_checked_strictly(repository: Path) -> None:
+    settings = tomllib.loads((repository / "pyproject.toml").read_text())["tool"]["pyright"]
+    assert settings["strict"] == ["src/tagsight"]
+    source = repository / "src/tagsight"
+    modules = [path for path in source.rglob("*.py") if OPT_OUT.search(path.read_text())]
+    assert {path.relative_to(source).as_posix() for path in modules} == KERNEL_MODULES
+    functions = [
+        (path.name, node)
+        for path in modules
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    assert [(name, node.name) for name, node in functions if not is_kernel(node)] == []
+
+
 def list_declarations() -> list[tuple[str, ast.FunctionDef | ast.ClassDef]]:
     """The public functions and classes declared in `typings`, each with its module."""
     found: list[tuple[str, ast.FunctionDef | ast.ClassDef]] = []
@@ -94,6 +148,8 @@ def list_declarations() -> list[tuple[str, ast.FunctionDef | ast.ClassDef]]:
     ("module", "declared"), list_declarations(), ids=lambda value: value if isinstance(value, str) else value.name
 )
 def test_what_is_declared_for_a_library_is_in_it(module: str, declared: ast.FunctionDef | ast.ClassDef) -> None:
+    if module.split(".")[0] in OPTIONAL_LIBRARIES:
+        pytest.importorskip(module.split(".")[0])
     found = getattr(importlib.import_module(module), declared.name)
     if isinstance(declared, ast.ClassDef):
         methods = [one for one in declared.body if isinstance(one, ast.FunctionDef)]

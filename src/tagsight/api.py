@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 from PIL import Image
@@ -55,7 +55,7 @@ from tagsight.runtime.interrupts import STOP, check_stop
 from tagsight.runtime.memory import read_size
 from tagsight.runtime.progress import Report, show_progress
 from tagsight.training.fit import FEWEST_TO_HOLD_OUT
-from tagsight.training.options import TARGET, TrainOptions
+from tagsight.training.options import TARGET, TrainArguments, TrainOptions
 from tagsight.training.pipeline import CheckpointOptions
 from tagsight.training.pipeline import train as train_collection
 from tagsight.types import Array
@@ -84,7 +84,7 @@ def train(
     checkpoint: PathInput | None = None,
     resume: bool = False,
     progress: bool = True,
-    **options: Any,
+    **options: Unpack[TrainArguments],
 ) -> "Model":
     """Train a model on a folder of tagged photos.
 
@@ -117,12 +117,12 @@ def train(
     return Model(outcome.model, problems=problems, seconds=outcome.seconds)
 
 
-def make_options(preset: str | None = None, **options: Any) -> TrainOptions:
+def make_options(preset: str | None = None, **options: Unpack[TrainArguments]) -> TrainOptions:
     """The options of a training; InputError for an unknown option."""
     _check_known(options, TrainOptions, "training")
-    if isinstance(options.get("memory"), str):
-        options["memory"] = read_size(options["memory"])
-    return TrainOptions(**options) if preset is None else TrainOptions.from_preset(preset, **options)
+    memory = options.get("memory")
+    given: dict[str, Any] = {**options, "memory": read_size(memory)} if isinstance(memory, str) else {**options}
+    return TrainOptions(**given) if preset is None else TrainOptions.from_preset(preset, **given)
 
 
 def _check_known(options: Iterable[str], record: type, task: str) -> None:
@@ -244,6 +244,17 @@ class IndexOptions:
     engine: str = TARGET.engine
     address: str | None = None
     n_workers: int | None = TARGET.n_workers
+
+
+class IndexArguments(TypedDict, total=False):
+    """The fields of `IndexOptions` as keyword arguments of `Model.index`, for type checkers."""
+
+    format: str | None
+    split: str | None
+    images: PathInput | None
+    engine: str
+    address: str | None
+    n_workers: int | None
 
 
 class Model:
@@ -437,7 +448,9 @@ class Model:
                 exporter.refuse(problem)
         return exporter.summarise()
 
-    def index(self, photos: PathInput, folder: PathInput, *, progress: bool = True, **options: Any) -> "Index":
+    def index(
+        self, photos: PathInput, folder: PathInput, *, progress: bool = True, **options: Unpack[IndexArguments]
+    ) -> "Index":
         """Annotate every photo once, so that they can be searched; later calls annotate new and changed photos only.
 
         Args:
@@ -455,7 +468,7 @@ class Model:
         return open_index(folder)
 
     def update_index(
-        self, photos: PathInput, folder: PathInput, *, progress: bool = True, **options: Any
+        self, photos: PathInput, folder: PathInput, *, progress: bool = True, **options: Unpack[IndexArguments]
     ) -> "BuildResult":
         """Build or update an index as `index` does, with the same arguments; returns the numbers of changed photos."""
         from tagsight.index import build_index, list_source

@@ -2,13 +2,14 @@
 
 import doctest
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tagsight
 from tagsight import api
 
-FASTER = {"n_free": 2, "n_regions": 30, "n_workers": 1}
+FASTER: dict[str, Any] = {"n_free": 2, "n_regions": 30, "n_workers": 1}
 DOCUMENTED = [one for module in (tagsight, api) for one in doctest.DocTestFinder().find(module) if one.examples]
 
 

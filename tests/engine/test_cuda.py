@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tagsight.engine.threads import ThreadBatch
+from tagsight.engine.local.threads import ThreadBatch
 from tagsight.model import sticks
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.layout import Edges
@@ -28,7 +28,7 @@ pytest.importorskip("triton", reason="Triton is not installed")
 from tagsight.engine.cuda import resident, stick_kernels  # noqa: E402
 from tagsight.engine.cuda.batch import CudaBatch  # noqa: E402
 from tagsight.engine.cuda.local_step import cuda_local_step as gpu_step  # noqa: E402
-from tagsight.engine.cuda.sum_kernel import sum_rows  # noqa: E402
+from tagsight.engine.cuda.products import sum_rows  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
 DEVICE = torch.device("cuda" if HAS_GPU else "cpu")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagsight.engine.threads import ThreadBatch
+from tagsight.engine.local.threads import ThreadBatch
 from tagsight.model.bound import evaluate_bound
 from tagsight.model.fit import Loop, run_sweeps
 from tagsight.model.settings import Settings

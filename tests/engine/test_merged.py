@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagsight.engine.threads import ThreadBatch
+from tagsight.engine.local.threads import ThreadBatch
 from tagsight.model.layout import scatter_assign
 from tagsight.model.sampling import draw_rows
 from tagsight.model.settings import Settings, plan_sticks

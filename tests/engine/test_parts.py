@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tagsight.engine.local.threads import ThreadBatch
 from tagsight.engine.ray.parts import cut_local, cut_shard
-from tagsight.engine.threads import ThreadBatch
 from tagsight.model.layout import Shard
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, start_local

@@ -16,8 +16,8 @@ from tagsight import StackedIBP
 from tagsight.engine.checkpoint import FitCheckpoint
 from tagsight.engine.devices import ComputeTarget
 from tagsight.engine.fit import FitSpec, fit_shards
+from tagsight.engine.local.threads import ThreadBatch
 from tagsight.engine.ray.cluster import fetch, join_cluster, map_on_cluster
-from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import InputError, StoppedError, TagsightError
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import FitProgress, Loop, Sweep

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tagsight.engine.local.threads import ThreadBatch
 from tagsight.engine.ray.parts import Commit, load_commit, prepare_worker, save_commit
 from tagsight.engine.ray.worker import (
     COMMIT_EVERY,
@@ -14,7 +15,6 @@ from tagsight.engine.ray.worker import (
     Operation,
     ShardWorker,
 )
-from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import InputError, TagsightError
 from tagsight.model.settings import Settings, plan_sticks
 from tagsight.model.start import STARTS, blank_globals, start_local

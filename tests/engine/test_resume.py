@@ -12,7 +12,7 @@ import pytest
 from tagsight.engine.checkpoint import FORMAT, FitCheckpoint
 from tagsight.engine.devices import ComputeTarget
 from tagsight.engine.fit import FitSpec, fit_shards, fit_stored_shards
-from tagsight.engine.shard_file import StoredShards, save_shard
+from tagsight.engine.local.shard_file import StoredShards, save_shard
 from tagsight.errors import StoppedError
 from tagsight.model.fields import correlate_tags
 from tagsight.model.fit import FIRST, LAST, Fit, FitProgress, Loop

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tagsight.engine.local_file import load_local, save_local
-from tagsight.engine.shard_file import load_shard, load_shard_into, save_shard
-from tagsight.engine.threads import ThreadBatch
+from tagsight.engine.local.posterior_file import load_local, save_local
+from tagsight.engine.local.shard_file import load_shard, load_shard_into, save_shard
+from tagsight.engine.local.threads import ThreadBatch
 from tagsight.errors import InputError
 from tagsight.model.layout import Shard
 from tagsight.model.settings import Settings, plan_sticks

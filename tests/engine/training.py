@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.engine.threads import ThreadBatch, thread_map
+from tagsight.engine.local.threads import ThreadBatch, thread_map
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, FitBatch, Loop, Sweep, fit, ignore_progress
 from tagsight.model.layout import Edges, Shard, lay_out_parts, scatter_assign

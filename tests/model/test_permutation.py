@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tagsight.engine.threads import ThreadBatch
+from tagsight.engine.local.threads import ThreadBatch
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Fit, Loop, fit
 from tagsight.model.layout import Edges

@@ -12,8 +12,8 @@ from tagsight.classifiers.calibration import Calibration
 from tagsight.engine.checkpoint import FORMAT, open_checkpoint
 from tagsight.engine.devices import ComputeTarget
 from tagsight.engine.fit import fit_shards
-from tagsight.engine.local_file import link_local, load_local, load_posterior, save_local
-from tagsight.engine.shard_file import load_shard, save_shard
+from tagsight.engine.local.posterior_file import link_local, load_local, load_posterior, save_local
+from tagsight.engine.local.shard_file import load_shard, save_shard
 from tagsight.errors import InputError
 from tagsight.model.fit import Fit, FitProgress, Loop
 from tagsight.model.state import Local

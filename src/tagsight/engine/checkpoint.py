@@ -6,7 +6,7 @@
       fits/NAME/done.safetensors         the result of a finished fit, `model.fit.Fit`
       fits/NAME/000120/                  the progress of an unfinished fit after 120 sweeps:
         progress.safetensors               `model.fit.FitProgress`
-        batch-0/current-0.safetensors      local posteriors of the batches' shards, see `local_file`
+        batch-0/current-0.safetensors      local posteriors of the batches' shards, see `local.posterior_file`
       work/                              files that can be recreated, such as shards
 
 All files but the header are those of `storage.records`. Files and folders are written atomically. Training resumes only
@@ -20,16 +20,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from tagsight.engine.local.posterior_file import FORMAT
 from tagsight.errors import InputError
 from tagsight.model.fit import Fit, FitProgress
 from tagsight.runtime.interrupts import Stop
 from tagsight.storage.files import is_partial, name_partial, write_atomically
 from tagsight.storage.outputs import MARKER, check_folder, claim_folder, is_claimed
-from tagsight.storage.records import RecordFormat, load_record, save_record
+from tagsight.storage.records import load_record, save_record
 
 T = TypeVar("T")
 
-FORMAT = RecordFormat("checkpoint file", 10, "train again without --resume")
 EVERY = 5  # sweeps between two saves of a fit's progress
 KIND = "tagsight checkpoint"
 HEADER = "header.json"

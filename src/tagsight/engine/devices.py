@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from tagsight.engine.local.threads import ThreadBatch, thread_map
 from tagsight.engine.ray.cluster import check_ray, join_cluster, map_on_cluster
-from tagsight.engine.threads import ThreadBatch, thread_map
 from tagsight.errors import InputError
 from tagsight.model.fit import FitBatch
 from tagsight.model.layout import Shard

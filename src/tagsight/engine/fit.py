@@ -8,10 +8,10 @@ import numpy as np
 
 from tagsight.engine.checkpoint import FitCheckpoint
 from tagsight.engine.devices import CheckpointableBatch, ComputeTarget, LocalBatch, open_batches
-from tagsight.engine.local_file import load_posterior
-from tagsight.engine.shard_file import StoredShards
-from tagsight.engine.streamed import StreamedBatch
-from tagsight.engine.threads import thread_map
+from tagsight.engine.local.posterior_file import load_posterior
+from tagsight.engine.local.shard_file import StoredShards
+from tagsight.engine.local.streamed import StreamedBatch
+from tagsight.engine.local.threads import thread_map
 from tagsight.model.fit import Fit, FitProgress, Loop, fit
 from tagsight.model.layout import Shard
 from tagsight.model.settings import Settings, plan_sticks

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.engine.threads import ThreadBatch, thread_map
+from tagsight.engine.local.threads import ThreadBatch, thread_map
 from tagsight.model.fit import Loop, run_sweeps
 from tagsight.model.layout import Edges, Shard, lay_out, scatter_assign
 from tagsight.model.local_step import Map, add_squares, local_step

@@ -5,9 +5,6 @@ vectors of a photo do not depend on the other photos of its batch, and an interr
 uninterrupted one.
 """
 
-# pyright: standard, reportMissingImports=false
-# PyTorch is optional: where it is not installed, its types are unknown.
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from hashlib import sha256

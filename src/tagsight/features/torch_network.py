@@ -4,9 +4,6 @@ The graph has three kinds of nodes: convolutions with SAME padding, clips right 
 single precision: it differs from the CPU's by a millionth, where TF32 would differ by a thousandth.
 """
 
-# pyright: standard, reportMissingImports=false
-# PyTorch is optional: where it is not installed, its types are unknown.
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

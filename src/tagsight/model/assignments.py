@@ -104,8 +104,7 @@ def sweep_assignments(
             last,
             entropy,
         )
-        entropy = swept.entropy
-        change = max(change, swept.change)
+        entropy, change = swept.entropy, max(change, swept.change)
     return Swept(entropy, change)
 
 

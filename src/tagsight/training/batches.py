@@ -16,7 +16,7 @@ import numpy as np
 from tagsight.engine.checkpoint import FORMAT, FitCheckpoint
 from tagsight.engine.devices import ComputeTarget
 from tagsight.engine.fit import FitSpec, fit_shards, fit_stored_shards
-from tagsight.engine.shard_file import (
+from tagsight.engine.local.shard_file import (
     FeatureFile,
     StoredShards,
     is_intact,

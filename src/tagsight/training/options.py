@@ -5,7 +5,7 @@ here. The command line takes the defaults and the descriptions from these places
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from tagsight.classifiers.score import ClassifierWeights
 from tagsight.engine.devices import ComputeTarget
@@ -92,6 +92,34 @@ class TrainOptions:
     def target(self) -> ComputeTarget:
         """Where the model is fitted."""
         return ComputeTarget(self.device, self.engine, self.n_workers)
+
+
+class TrainArguments(TypedDict, total=False):
+    """The fields of `TrainOptions` as keyword arguments of `tagsight.train`, for type checkers."""
+
+    features: str
+    n_regions: int
+    n_free: int
+    coupling: float
+    affinity: float
+    learn_affinity: bool
+    centred: bool
+    noise: str
+    exclusive: bool
+    shrinkage: float | None
+    attribute_shrinkage: float | None
+    start: str
+    photo_effect: float
+    attributes_of: str
+    photo_prior: float | None
+    classifiers: bool
+    weights: ClassifierWeights
+    seed: int
+    device: str
+    engine: str
+    address: str | None
+    n_workers: int | None
+    memory: int | str | None  # text such as 2GB is converted to bytes
 
 
 def check_options(options: TrainOptions) -> None:

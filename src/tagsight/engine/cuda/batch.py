@@ -1,7 +1,5 @@
 """A batch whose features and local posterior are stored on a GPU."""
 
-# pyright: reportMissingImports=false
-
 from pathlib import Path
 
 import torch
@@ -9,7 +7,7 @@ import torch
 from tagsight.engine.cuda.local_step import cuda_local_step
 from tagsight.engine.cuda.recorded_step import RecordedStep
 from tagsight.engine.cuda.resident import Posterior, download_posterior, upload_photos, upload_posterior
-from tagsight.engine.local_file import SavedPosterior, save_posterior
+from tagsight.engine.local.posterior_file import SavedPosterior, save_posterior
 from tagsight.model.free_factors import sample_residuals
 from tagsight.model.layout import Shard
 from tagsight.model.sampling import Sample

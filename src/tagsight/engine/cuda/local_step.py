@@ -1,11 +1,9 @@
 """The local step on a GPU, in the order of `model.photo_step`: prior logits, sweep, counts, sticks, sums."""
 
-# pyright: reportMissingImports=false
-
 from collections.abc import Sequence
 from functools import reduce
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -246,8 +244,10 @@ def settle_chunk(
     return terms
 
 
-def _launch(kernel: Any, n_programs: int, *arguments: Any, **constants: Any) -> None:
-    kernel[(n_programs,)](*arguments, num_stages=1, **constants)
+def _launch(
+    kernel: triton.JITFunction, n_programs: int, *arguments: Tensor | float, num_warps: int, **constants: int
+) -> None:
+    kernel[(n_programs,)](*arguments, num_stages=1, num_warps=num_warps, **constants)
 
 
 def _places(photos: Photos) -> int:

@@ -4,12 +4,13 @@ With bfloat16 features the other operand is a sum of PARTS bfloat16 numbers, so 
 are in single precision; sums over slots are in double precision from one block of slots to the next.
 """
 
-# pyright: reportMissingImports=false
-
 import torch
+import triton
 from torch import Tensor
 
-from tagsight.engine.cuda.sum_kernel import sum_rows
+from tagsight.engine.cuda.sum_kernel import add_rows
+
+ROWS, COLUMNS = 16, 256  # of a tile of `add_rows`
 
 
 def count_parts(dtype: torch.dtype) -> int:
@@ -42,6 +43,17 @@ def sum_products(dense: Tensor, x: Tensor, block: int) -> tuple[Tensor, Tensor]:
     pair = sum_rows(_multiply(blocks, blocks.transpose(1, 2)).view(n_blocks * parts, K * parts * K))
     cross = sum_rows(_multiply(blocks, x.view(n_blocks, block, D)).view(n_blocks * parts, K * D))
     return pair.view(K, parts, K).sum(dim=1), cross.view(K, D)
+
+
+def sum_rows(values: Tensor) -> Tensor:
+    """Return the column sums (M,), float64, of `values` (n, M), contiguous float32.
+
+    PyTorch's own sum would first copy all of `values` to double precision.
+    """
+    n, M = values.shape
+    total = torch.empty(M, dtype=torch.float64, device=values.device)
+    add_rows[(triton.cdiv(M, COLUMNS),)](total, values, n, M, ROWS=ROWS, COLUMNS=COLUMNS, num_warps=4)
+    return total
 
 
 def _multiply(a: Tensor, b: Tensor) -> Tensor:

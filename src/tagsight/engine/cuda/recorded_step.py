@@ -4,8 +4,6 @@ A step has about forty launches, most of them short. Launched one by one they ma
 a fifth longer.
 """
 
-# pyright: reportMissingImports=false
-
 from typing import NamedTuple
 from weakref import WeakSet
 

@@ -3,8 +3,6 @@
 A photo's sticks are stored in its own order: `column[p]` is the factor at place p.
 """
 
-# pyright: reportMissingImports=false
-
 from itertools import pairwise
 from typing import NamedTuple
 

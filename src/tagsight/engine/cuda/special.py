@@ -1,6 +1,6 @@
 """Special functions inside Triton kernels, in double precision, and sums along runs of equal segments."""
 
-# pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
+# pyright: standard, reportMissingImports=false
 
 import triton
 import triton.language as tl

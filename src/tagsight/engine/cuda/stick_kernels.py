@@ -7,7 +7,7 @@ exp(e_t) is summed without taking logarithms: with tau_2 >= 1 the first of a seq
 1 / (tau_1 + tau_2), all are at most 1, and those that underflow are negligible.
 """
 
-# pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
+# pyright: standard, reportMissingImports=false
 
 import triton
 import triton.language as tl
@@ -83,8 +83,7 @@ def settle_sticks(
             mine = segment == s
             better = better | (tl.where(mine, tl.sum(tl.where(mine, gain, 0.0), axis=0), 0.0) > 0.0)
         best_a, best_b = tl.where(better, a, best_a), tl.where(better, b, best_b)
-        best_factor = tl.where(better, factor, best_factor)
-        best_log_v = tl.where(better, log_v, best_log_v)
+        best_factor, best_log_v = tl.where(better, factor, best_factor), tl.where(better, log_v, best_log_v)
         best_entropy, best_prior = tl.where(better, entropy, best_entropy), tl.where(better, prior, best_prior)
 
     if UPDATE:

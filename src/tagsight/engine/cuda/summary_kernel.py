@@ -1,6 +1,6 @@
 """Sums over a photo's nu: counts, entropy, agreement of neighbours; and nu as a dense array over all K factors."""
 
-# pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
+# pyright: standard, reportMissingImports=false
 
 import triton
 import triton.language as tl

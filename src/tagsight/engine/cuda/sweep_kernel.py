@@ -5,7 +5,7 @@ factors and of the neighbours are read from memory and summed once for these fac
 another in registers.
 """
 
-# pyright: reportMissingImports=false, reportPossiblyUnboundVariable=false, reportIndexIssue=false
+# pyright: standard, reportMissingImports=false
 
 import triton
 import triton.language as tl

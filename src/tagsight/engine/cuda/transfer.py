@@ -1,7 +1,5 @@
 """Copies of several arrays at once to and from the GPU, through page-locked memory, which the GPU accesses directly."""
 
-# pyright: reportMissingImports=false
-
 from collections.abc import Sequence
 
 import numpy as np

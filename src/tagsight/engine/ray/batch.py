@@ -4,16 +4,17 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import ray
+from ray.actor import ActorHandle
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from tagsight.engine.local_file import current_path
+from tagsight.engine.local.posterior_file import current_path
 from tagsight.engine.ray.cluster import count_cores, fetch, join_cluster
 from tagsight.engine.ray.parts import cut_local, cut_shard, prepare_worker
 from tagsight.engine.ray.worker import COMMIT_EVERY, Journal, Operation, ShardWorker, own_arrays
@@ -27,12 +28,17 @@ from tagsight.runtime.interrupts import POLL, check_stop
 from tagsight.storage.files import locate_cache
 from tagsight.storage.locks import hold_lock
 
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+R = TypeVar("R")
+
 CORE_TIMEOUT = 120  # seconds to wait for free cores of the cluster
 _NAME = re.compile(r"[0-9a-f]{16}")  # name of a folder created by `open_ray_batches`
 
 
 @contextmanager
-def open_ray_batches(n_actors: int | None) -> Iterator[Callable[..., "RayBatch"]]:
+def open_ray_batches(n_actors: int | None) -> Generator[Callable[..., "RayBatch"], None, None]:
     """Yield the constructor of batches on the cluster (see `engine.devices.MakeBatch`).
 
     When the block ends, the actors stop and their files are removed; the batches keep their local posterior.
@@ -146,7 +152,7 @@ class RayBatch:
             ray.kill(actor)
         remove_placement_group(self._group)
 
-    def _perform(self, operation: Operation, collect: Callable[[Sequence[Any]], Any]) -> Any:
+    def _perform(self, operation: Operation, collect: "Callable[[list[ObjectRef[Any]]], R]") -> R:
         """Perform the operation on every actor, and return their results combined by `collect`."""
         base, operations = self._journal
         self._journal = Journal(base, [*operations, ray.put(operation)])
@@ -155,10 +161,14 @@ class RayBatch:
             self._journal = Journal(self._journal.number, [])
         return result
 
-    def _merge(self, summaries: Sequence[Any]) -> SummaryStatistics:
+    def _merge(self, summaries: "Sequence[ObjectRef[SummaryStatistics]]") -> SummaryStatistics:
         return own_arrays(fetch(self._reduce(summaries, lambda actor, a, b: actor.merge.remote(a, b))))
 
-    def _reduce(self, references: Sequence[Any], combine: Callable[[Any, Any, Any], Any]) -> Any:
+    def _reduce(
+        self,
+        references: "Sequence[ObjectRef[R]]",
+        combine: "Callable[[ActorHandle, ObjectRef[R], ObjectRef[R]], ObjectRef[R]]",
+    ) -> "ObjectRef[R]":
         """Combine references pairwise until one is left; the first actor of a pair computes."""
         pending = list(zip(self.actors, references, strict=True))
         while len(pending) > 1:
@@ -196,7 +206,7 @@ def _await_group(group: PlacementGroup) -> bool:
     return False
 
 
-def _start_actor(group: PlacementGroup, number: int, folder: Path, settings: Settings) -> Any:
+def _start_actor(group: PlacementGroup, number: int, folder: Path, settings: Settings) -> ActorHandle:
     start = ray.remote(ShardWorker).options(
         num_cpus=group.bundle_specs[number]["CPU"],
         max_restarts=-1,

@@ -7,16 +7,20 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 from unittest.mock import patch
 
 from tagsight.errors import InputError, TagsightError
 from tagsight.runtime.interrupts import POLL, SIGNALS, check_stop
 from tagsight.storage.files import can_write
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
 
 CONNECT_TIMEOUT = 10  # seconds to wait for an answer of a cluster
 REINSTALL = 0.01  # seconds between two installations of signal handlers while Ray removes them
@@ -24,6 +28,7 @@ AHEAD = 3  # tasks submitted per core before their results are needed
 
 A = TypeVar("A")
 B = TypeVar("B")
+Handler = Callable[[int, FrameType | None], Any] | int | None  # of a signal
 
 
 def check_ray() -> None:
@@ -33,7 +38,7 @@ def check_ray() -> None:
 
 
 @contextmanager
-def join_cluster(address: str | None = None) -> Iterator[None]:
+def join_cluster(address: str | None = None) -> Generator[None, None, None]:
     """Join the cluster at `address`, by default at $RAY_ADDRESS, for the block.
 
     Without either, a cluster is started on this machine. If the process is already part of a cluster, that one is used
@@ -78,7 +83,15 @@ def count_cores() -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
-def fetch(references: Any) -> Any:
+@overload
+def fetch(references: "ObjectRef[B]") -> B: ...
+
+
+@overload
+def fetch(references: "list[ObjectRef[B]]") -> list[B]: ...
+
+
+def fetch(references: "ObjectRef[Any] | list[ObjectRef[Any]]") -> Any:
     """Return the results of references; raise the error of a failed task, or TagsightError if the cluster failed."""
     import ray
     from ray.exceptions import RayError, RayTaskError
@@ -93,7 +106,7 @@ def fetch(references: Any) -> Any:
         raise TagsightError(f"the Ray cluster failed: {last.strip()}") from problem
 
 
-def _await_all(references: Any) -> None:
+def _await_all(references: "ObjectRef[Any] | list[ObjectRef[Any]]") -> None:
     """Wait for one reference or a list of them, and check for stop signals meanwhile."""
     import ray
 
@@ -109,7 +122,7 @@ def map_on_cluster(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B
 
     call = ray.remote(_call)
     shared = ray.put(pickle.dumps(function))  # as bytes, because arrays in the object store are read-only
-    waiting: list[Any] = []
+    waiting: list[ObjectRef[B]] = []
     for item in items:
         waiting.append(call.remote(shared, item))
         if len(waiting) >= AHEAD * count_cores():
@@ -128,7 +141,7 @@ def _explain(address: str | None, reason: str) -> str:
 
 
 @contextmanager
-def _keep_handlers() -> Iterator[None]:
+def _keep_handlers() -> Generator[None, None, None]:
     """Keep the signal handlers of this process while Ray starts.
 
     Ray installs a SIGTERM handler that raises SystemExit, which aborts the process if it interrupts Ray's own start.
@@ -137,8 +150,12 @@ def _keep_handlers() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    with patch.object(signal, "signal", lambda number, handler: before.get(number)):
+    before: dict[int, Handler] = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def keep(number: int, handler: Handler) -> Handler:
+        return before.get(number)
+
+    with patch.object(signal, "signal", keep):
         yield
     _install(before)
 
@@ -150,7 +167,7 @@ def _leave_cluster() -> None:
     if threading.current_thread() is not threading.main_thread():
         ray.shutdown()
         return
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before: dict[int, Handler] = {number: signal.getsignal(number) for number in SIGNALS}
     leaving = threading.Thread(target=ray.shutdown)
     leaving.start()
     while leaving.is_alive():
@@ -158,7 +175,7 @@ def _leave_cluster() -> None:
         _install(before)
 
 
-def _install(handlers: Mapping[signal.Signals, Any]) -> None:
+def _install(handlers: Mapping[int, Handler]) -> None:
     for number, handler in handlers.items():
         signal.signal(number, handler)
 

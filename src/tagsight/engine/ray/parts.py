@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagsight.engine.checkpoint import FORMAT
-from tagsight.engine.shard_file import save_shard
+from tagsight.engine.local.posterior_file import FORMAT
+from tagsight.engine.local.shard_file import save_shard
 from tagsight.model.layout import Layout, Shard
 from tagsight.model.local_step import add_squares
 from tagsight.model.state import Local, SummaryStatistics

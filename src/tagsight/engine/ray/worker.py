@@ -6,10 +6,10 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from tagsight.engine.local_file import current_path, previous_path, save_local
+from tagsight.engine.local.posterior_file import current_path, previous_path, save_local
+from tagsight.engine.local.shard_file import load_shard
+from tagsight.engine.local.threads import ThreadBatch
 from tagsight.engine.ray.parts import COMMIT, SHARD, Commit, load_commit, save_commit
-from tagsight.engine.shard_file import load_shard
-from tagsight.engine.threads import ThreadBatch
 from tagsight.errors import TagsightError
 from tagsight.model.sampling import Sample, merge_samples
 from tagsight.model.settings import Settings
@@ -72,7 +72,7 @@ class ShardWorker:
         return self._batch.local
 
     def save(self, journal: Journal, folder: Path, part: int, with_previous: bool) -> None:
-        """Save the posterior after the journal's operations as that of shard `part` (see `engine.local_file`)."""
+        """Save the posterior after the journal's operations as that of shard `part` (see `local.posterior_file`)."""
         self._perform_until(journal)
         save_local(self._batch.local, current_path(folder, part))
         if with_previous:

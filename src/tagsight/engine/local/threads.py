@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tagsight.engine.local_file import SavedPosterior, save_posterior
+from tagsight.engine.local.posterior_file import SavedPosterior, save_posterior
 from tagsight.model.free_factors import sample_residuals
 from tagsight.model.layout import Shard, clear_columns
 from tagsight.model.local_step import Map, local_step

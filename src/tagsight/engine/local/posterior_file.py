@@ -10,10 +10,11 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from tagsight.engine.checkpoint import FORMAT
 from tagsight.errors import InputError
 from tagsight.model.state import Local, join_locals
-from tagsight.storage.records import load_record, save_record
+from tagsight.storage.records import RecordFormat, load_record, save_record
+
+FORMAT = RecordFormat("checkpoint file", 10, "train again without --resume")  # of all files of a checkpoint
 
 
 def save_local(local: Local, path: Path) -> None:

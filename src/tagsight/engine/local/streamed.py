@@ -11,8 +11,8 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from tagsight.engine.local_file import current_path, link_local, load_local, previous_path, save_local
-from tagsight.engine.shard_file import StoredShards
+from tagsight.engine.local.posterior_file import current_path, link_local, load_local, previous_path, save_local
+from tagsight.engine.local.shard_file import StoredShards
 from tagsight.model.free_factors import sample_regions, subtract_tagged
 from tagsight.model.layout import Shard, clear_columns
 from tagsight.model.local_step import Map, local_step

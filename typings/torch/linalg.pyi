@@ -1,0 +1,3 @@
+from torch import Tensor, dtype
+
+def vector_norm(x: Tensor, *, dtype: dtype) -> Tensor: ...
