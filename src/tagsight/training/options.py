@@ -99,7 +99,7 @@ class TrainArguments(TypedDict, total=False):
 
     features: str
     n_regions: int
-    n_free: int
+    n_free: int | None
     coupling: float
     affinity: float
     learn_affinity: bool
