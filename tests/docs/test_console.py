@@ -36,7 +36,7 @@ def check_command(line: str, page: Path, repository: Path) -> None:
         load_command(arguments[0]).make_context(arguments[0], arguments[1:])
     elif program == "tagsight-bench":
         get_command(make_app()).make_context(program, arguments)
-    elif program == "python":
+    elif program in {"python", ".venv/bin/python"}:
         assert (repository / arguments[0]).is_file() or f"`{arguments[0]}`" in page.read_text(), line
     else:
         assert program in OTHERS, line

@@ -187,13 +187,13 @@ def _sample_regions(tagged_photos: _TaggedPhotos, options: TrainOptions) -> _Reg
     """About EMBEDDING_SAMPLE regions from all photos."""
     rng = np.random.default_rng(options.seed)
     rate = min(1.0, EMBEDDING_SAMPLE / int(tagged_photos.sizes.sum()))
-    drawn = [np.flatnonzero(rng.random(n_regions) < rate) for n_regions in map(int, tagged_photos.sizes)]
-    photos = list(zip(tagged_photos.photos, drawn, strict=True))
-    return _RegionSample(
-        np.concatenate([photo.features[rows] for photo, rows in photos]),
-        np.repeat(np.arange(len(drawn)), [len(rows) for rows in drawn]),
-        np.concatenate([photo.area[rows] / photo.area.sum() for photo, rows in photos]),
-    )
+    features, area, n_drawn = list[Array](), list[Floats](), list[int]()
+    for photo in tagged_photos.photos:  # one at a time: they may be on disk
+        drawn = rng.random(len(photo.features)) < rate
+        features.append(photo.features[drawn])
+        area.append(photo.area[drawn] / photo.area.sum())
+        n_drawn.append(int(drawn.sum()))
+    return _RegionSample(np.concatenate(features), np.repeat(np.arange(len(n_drawn)), n_drawn), np.concatenate(area))
 
 
 def _choose_n_free(tagged_photos: _TaggedPhotos, space: FeatureSpace, options: TrainOptions) -> TrainOptions:
