@@ -140,7 +140,7 @@ def test_a_large_object_is_more_probable_in_a_region(fitted: Predictor, world: W
     factor = 1.7
     scaled = np.where(np.arange(OBJECTS) == 0, factor, 1.0) * prior.size
     probability = np.random.default_rng(0).uniform(0.1, 0.9, (20, OBJECTS))
-    before, after = (case.weigh_objects(probability) for case in (prior, prior._replace(size=scaled)))
+    before, after = (case.compute_log_prior(probability) for case in (prior, prior._replace(size=scaled)))
     assert_allclose(before.max(axis=1), 0.0)
     gain = (after - before)[:, 0] - (after - before)[:, 1]
     assert_allclose(gain, prior.strength * SIZE_EXPONENT * np.log(factor), rtol=1e-5)

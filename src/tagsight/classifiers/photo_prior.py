@@ -8,8 +8,11 @@ regions from the overall mean mu:
 This is the model of attributes (`model.object_attributes`) with photos in place of objects. For a photo without tags
 it gives log-odds of each object, linear in the mean vector. Combined with the log-odds of the object's best region and
 calibrated on held-out photos, they give P_io, the probability that the object is in the photo. The probability that a
-region is the object is then multiplied by P_io^kappa, with the exponent kappa = `PhotoPrior.strength`. See
-docs/explanation/model.md, section 13.
+region is the object is then multiplied by
+
+    (P_io s_o^SIZE_EXPONENT)^kappa,    kappa = `PhotoPrior.strength`,
+
+where s_o is the mean fraction of a photo that the object covers. See docs/explanation/model.md, section 13.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +28,7 @@ from tagsight.model.settings import Factors
 from tagsight.types import Array, Floats
 
 BLOCK = 64  # photos per partial sum
-SIZE_EXPONENT = 1 / 3  # of the mean size of an object, relative to its probability in the photo
+SIZE_EXPONENT = 1 / 3  # exponent of s_o; 1 would be Bayes' rule for a region drawn at random from the photo
 PRIOR_PHOTOS = 2.0  # weight of the mean size over objects in the size of an object, in photos
 SMALLEST_PROBABILITY = 1e-300
 SMALLEST_SIZE, LARGEST_SIZE = 2.0**-20, 1.0
@@ -46,8 +49,8 @@ class PhotoPrior(NamedTuple):
         means = [average_regions(photo) @ weights for photo in photos]
         return np.reshape(means, (len(means), weights.shape[1])) + self.offset
 
-    def weigh_objects(self, probability: Floats) -> Floats:
-        """(I, K_o) strength log(P_io s_o^SIZE_EXPONENT), relative to the largest of the photo; P is `probability`."""
+    def compute_log_prior(self, probability: Floats) -> Floats:
+        """(I, K_o) kappa log(P_io s_o^SIZE_EXPONENT), at most 0 in each photo, from the `probability` P (I, K_o)."""
         log_prior = np.log(np.maximum(probability, SMALLEST_PROBABILITY)) + SIZE_EXPONENT * np.log(self.size)
         log_prior -= log_prior.max(axis=1, keepdims=True, initial=-np.inf)
         return self.strength * log_prior

@@ -165,7 +165,7 @@ def _combine_photo_evidence(
     evidence = collect_photo_evidence(inference.log_odds, stacked.groups, learned)
     photo_scores = photo_prior.score(photos) if photo_prior else evidence.attribute_evidence
     photo = _predict_photo_objects(predictor, evidence.objects, photo_scores)
-    log_prior = photo_prior.weigh_objects(photo) if photo_prior else np.zeros_like(photo)
+    log_prior = photo_prior.compute_log_prior(photo) if photo_prior else np.zeros_like(photo)
     factors, exclusive = learned.settings.factors, learned.settings.exclusive
     adjusted = apply_photo_prior(inference.log_odds, factors, log_prior[stacked.groups], exclusive=exclusive)
     return _PhotoLevelScores(photo, adjusted, evidence)
@@ -268,9 +268,14 @@ def embed(features: Array, embedding: Embedding) -> Array:
     The photo effect is a fraction c of the photo's mean vector: x_j - c mean_m x_m. The mean is common to all regions
     of the photo, such as the light, and carries little information about a single region.
     """
-    views, projection = embedding
-    vectors = project(normalise_features(features, views), projection)
+    vectors = project_to_unit_length(features, embedding)
+    if embedding.views.photo_effect:
+        vectors -= np.float32(embedding.views.photo_effect) * vectors.mean(axis=0)
+    return vectors
+
+
+def project_to_unit_length(features: Array, embedding: Embedding) -> Array:
+    """(n, D) float32 projected vectors of unit length of any regions; `embed` without the photo effect."""
+    vectors = project(normalise_features(features, embedding.views), embedding.projection)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    if views.photo_effect:
-        vectors -= np.float32(views.photo_effect) * vectors.mean(axis=0)
     return vectors

@@ -25,13 +25,12 @@ from tagsight.features.transforms import (
     learn_standard_projection,
     learn_views,
     normalise_features,
-    project,
 )
 from tagsight.model.fields import start_affinity
 from tagsight.model.fit import Loop, Sweep
 from tagsight.model.settings import Factors, Settings
 from tagsight.predict.object_attributes import SUM_CALIBRATION, describe_objects, split_by_photo
-from tagsight.predict.predictor import Calibrations, Embedding, FittedParts, Predictor
+from tagsight.predict.predictor import Calibrations, Embedding, FittedParts, Predictor, project_to_unit_length
 from tagsight.runtime.blas import one_blas_thread
 from tagsight.runtime.memory import leave_room
 from tagsight.runtime.progress import Report, no_progress
@@ -201,9 +200,8 @@ def _choose_n_free(tagged_photos: _TaggedPhotos, space: FeatureSpace, options: T
     if options.n_free is not None:
         return options
     features, photo, area = _sample_regions(tagged_photos, options)
-    vectors = project(normalise_features(features, space.embedding.views), space.embedding.projection)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    background = has_background_class(InMemoryRows(vectors), photo, area, tagged_photos.tags.objects)
+    vectors = InMemoryRows(project_to_unit_length(features, space.embedding))
+    background = has_background_class(vectors, photo, area, tagged_photos.tags.objects)
     return replace(options, n_free=N_BACKGROUND if background else 0)
 
 

@@ -41,14 +41,14 @@ class TrainOptions:
     Attributes:
         features: Features of regions: `deep`, `deep-small`, `classic`, or the path of an ONNX network.
         n_regions: Number of regions that a photo is segmented into, at most.
-        photo_effect: Share of a photo's mean vector to subtract from its regions, 0 to 1. Only without region
+        photo_effect: Fraction of a photo's mean vector to subtract from its regions, 0 to 1. Only without region
             classifiers, as with a preset.
-        attributes_of: What an attribute describes: `regions`, `objects` or `both`. Objects only without region
-            classifiers, as with a preset.
-        photo_prior: Strength of the photo-level prior of objects, such as 30. Only without region classifiers, as with
+        attributes_of: What has attributes in the model: `regions`, `objects` or `both`. With `both`, attributes of
+            regions only help to localise objects. `objects` and `both` only without region classifiers, as with a
+            preset.
+        photo_prior: Exponent of the photo-level prior of objects, such as 30. Only without region classifiers, as with
             a preset. Default: no prior.
-        classifiers: Whether region classifiers are trained on the model's posterior; if not, the posterior alone
-            predicts.
+        classifiers: Whether region classifiers are trained, and predict; if not, the model's posterior predicts.
         weights: Weights of the parts of the region classifiers.
         device: Device of the network and the model: `cpu`, `cuda` or `cuda-bf16`.
         engine: Where to compute: `local` on this machine, or `ray` on a Ray cluster.
