@@ -3,11 +3,12 @@
 import json
 import re
 from pathlib import Path
+from statistics import mean, stdev
 from textwrap import fill
 from typing import Any, NamedTuple
 
 from record import RESULTS
-from tagsight_bench.methods import MODEL_CANDIDATES
+from tagsight_bench.methods import MODEL_ABLATIONS
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,7 +33,7 @@ def insert(page: Path, marker: str, table: str) -> None:
 
 
 class _Column(NamedTuple):
-    """A column of the table of candidates."""
+    """A column of the table of settings."""
 
     title: str
     cells: str  # folder of the collection's cells: collection/validation/table
@@ -53,23 +54,26 @@ CANDIDATE_COLUMNS = (
 
 
 def candidates_table() -> str:
-    """Figures of class activation, the preset and alternative settings, on held-out training photos."""
+    """Figures of class activation, the presets and alternative settings, on held-out training photos."""
     rows = [
-        (method, *(_read_figure(column, method) for column in CANDIDATE_COLUMNS))
-        for method in ("activation", "ws-mrf-sibp", *MODEL_CANDIDATES)
+        (method, *(_read_figures(column, method) for column in CANDIDATE_COLUMNS))
+        for method in ("activation", "additive", "ws-mrf-sibp", *MODEL_ABLATIONS)
     ]
     return tabulate(("settings", *(column.title for column in CANDIDATE_COLUMNS)), rows)
 
 
-def _read_figure(column: _Column, method: str) -> str:
-    """The figure in percent; empty if it was not measured."""
-    place = RESULTS / "validation" / column.cells / "deep" / f"{method}-{column.attributes}-0.json"
-    if not place.exists():
-        return ""
-    figure: Any = json.loads(place.read_text())["figures"]
-    for key in column.keys:
-        figure = figure[key]
-    return f"{100 * figure:.1f}"
+def _read_figures(column: _Column, method: str) -> str:
+    """Mean and standard deviation over the measured seeds, in percent; empty if there are none."""
+    found: list[float] = []
+    for place in sorted(
+        (RESULTS / "validation" / column.cells / "deep").glob(f"{method}-{column.attributes}-[0-9].json")
+    ):
+        figure: Any = json.loads(place.read_text())["figures"]
+        for key in column.keys:
+            figure = figure[key]
+        found.append(100 * figure)
+    spread = f" ± {stdev(found):.1f}" if len(found) > 1 else ""
+    return f"{mean(found):.1f}{spread}" if found else ""
 
 
 def iteration_table(r: dict[str, Any]) -> str:

@@ -120,10 +120,10 @@ def test_memory_mapped_features_give_the_same_result(small: Planted, tmp_path) -
 def test_presets_name_the_papers_models(small: Planted) -> None:
     plain = StackedIBP.from_preset("ws-sibp", n_objects=2)
     assert (plain.coupling, plain.affinity, plain.n_objects) == (0.0, 0.0, 2)
-    tied = StackedIBP.from_preset("ws-mrf-sibp", coupling=3.0)
+    tied = StackedIBP.from_preset("additive", coupling=3.0)
     assert (tied.coupling, tied.centred) == (3.0, True)
     assert tied.affinity > 0
-    with pytest.raises(InputError, match="ws-sibp, ws-mrf-sibp, got 'sibp'"):
+    with pytest.raises(InputError, match="ws-sibp, additive, got 'sibp'"):
         StackedIBP.from_preset("sibp")
     for name in PRESETS:
         StackedIBP.from_preset(name, n_free=1)

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 from tagsight.errors import InputError
-from tagsight.model.settings import PRESETS
+from tagsight.training.options import TRAIN_PRESETS
 from tagsight_bench.evaluation.method import Method
 from tagsight_bench.trial import Sample
 
@@ -40,12 +40,12 @@ METHODS: dict[str, Entry] = {
     "wsdc": Entry("tagsight_bench.baselines.wsdc:DualClustering"),
     "activation": Entry("tagsight_bench.baselines.activation:ClassActivation", tuned=True),
     "tagsight": Entry(TAGSIGHT, tables=WEAK_TABLES | SHARE_TABLES, joint=True),
-    "ws-sibp": Entry(
-        TAGSIGHT, {**PRESETS["ws-sibp"], "classifiers": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True
-    ),
-    "ws-mrf-sibp": Entry(
-        TAGSIGHT, {**PRESETS["ws-mrf-sibp"], "classifiers": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True
-    ),
+    **{
+        name: Entry(
+            TAGSIGHT, {**TRAIN_PRESETS[name], "classifiers": False}, tables=WEAK_TABLES | SHARE_TABLES, joint=True
+        )
+        for name in ("ws-sibp", "additive", "ws-mrf-sibp")
+    },
     "ssvm": Entry("tagsight_bench.baselines.ssvm:BoxSVM", {}, "boxes", frozenset({"annotation", "queries"})),
     "supervised": Entry(
         "tagsight_bench.baselines.supervised:MaskClassifier",
@@ -57,8 +57,8 @@ METHODS: dict[str, Entry] = {
 """By name, in the order of the tables: weakly supervised methods, tagsight, strongly supervised methods."""
 
 
-def _change_model(**parameters: Any) -> Entry:
-    return Entry(TAGSIGHT, {**METHODS["ws-mrf-sibp"].parameters, **parameters}, joint=True)
+def _change_model(preset: str, **parameters: Any) -> Entry:
+    return Entry(TAGSIGHT, {**METHODS[preset].parameters, **parameters}, joint=True)
 
 
 def _change_weights(**weights: float) -> Entry:
@@ -66,51 +66,40 @@ def _change_weights(**weights: float) -> Entry:
 
 
 MODEL_ABLATIONS: dict[str, Entry] = {
-    "no-spatial-field": _change_model(coupling=0.0),
-    "no-region-field": _change_model(affinity=0.0),
-    "plain-field": _change_model(coupling=0.3, affinity=0.05, centred=False),
-    "frozen-affinity": _change_model(learn_affinity=False),
-    "no-free-factors": _change_model(n_free=0),
-    "5-free-factors": _change_model(n_free=5),
-    "50-free-factors": _change_model(n_free=50),
+    name: _change_model("ws-mrf-sibp", **parameters)
+    for name, parameters in {
+        "no-spatial-field": {"smoothing": 0.0},
+        "no-region-field": {"attribute_prior": "equal"},
+        "frozen-affinity": {"attribute_prior": "tags"},
+        "neighbour-field": {"coupling": 0.4},
+        "isotropic-noise": {"noise": "isotropic"},
+        "no-photo-effect": {"photo_effect": 0.0},
+        "no-photo-prior": {"photo_prior": None},
+        "learned-shrinkage": {"shrinkage": None, "attribute_shrinkage": None},
+        "attributes-of-regions": {"attributes_of": "regions"},
+        "attributes-of-objects": {"attributes_of": "objects"},
+        "start-at-tags": {"start": "tags"},
+        "start-at-activations": {"start": "activation"},
+        "no-free-factors": {"n_free": 0},
+        "20-free-factors": {"n_free": 20},
+    }.items()
 }
-"""The paper's model with one change; `plain-field` has its own strengths."""
+"""The preset `ws-mrf-sibp` with one change."""
 
-EXCLUSIVE: dict[str, Any] = {
-    "n_free": None,
-    "exclusive": True,
-    "noise": "full",
-    "shrinkage": 10.0,
-    "attribute_shrinkage": 5000.0,
-    "start": "activation",
-    "photo_effect": 0.6,
-    "attributes_of": "both",
-    "photo_prior": 30.0,
-    "coupling": 0.0,
-    "affinity": 0.0,
+ADDITIVE_ABLATIONS: dict[str, Entry] = {
+    f"additive-{name}": _change_model("additive", **parameters)
+    for name, parameters in {
+        "no-spatial-field": {"coupling": 0.0},
+        "no-region-field": {"affinity": 0.0},
+        "plain-field": {"coupling": 0.3, "affinity": 0.05, "centred": False},
+        "frozen-affinity": {"learn_affinity": False},
+        "no-free-factors": {"n_free": 0},
+        "5-free-factors": {"n_free": 5},
+        "50-free-factors": {"n_free": 50},
+        "full-noise": {"noise": "full"},
+    }.items()
 }
-
-
-def _change_exclusive(**parameters: Any) -> Entry:
-    return _change_model(**{**EXCLUSIVE, **parameters})
-
-
-MODEL_CANDIDATES: dict[str, Entry] = {
-    "full-noise": _change_model(noise="full"),
-    "exclusive": _change_exclusive(),
-    "exclusive-isotropic": _change_exclusive(noise="isotropic"),
-    "exclusive-no-photo-effect": _change_exclusive(photo_effect=0.0),
-    "exclusive-learned-shrinkage": _change_exclusive(shrinkage=None, attribute_shrinkage=None),
-    "exclusive-start-at-tags": _change_exclusive(start="tags"),
-    "exclusive-no-photo-prior": _change_exclusive(photo_prior=None),
-    "exclusive-attributes-of-regions": _change_exclusive(attributes_of="regions"),
-    "exclusive-attributes-of-objects": _change_exclusive(attributes_of="objects"),
-    "exclusive-fields": _change_exclusive(coupling=0.4, affinity=2.0),
-}
-"""Settings that may replace those of the preset, to be compared on held-out training photos (`--on validation`).
-
-`exclusive` allows one object or background type per region; each row after it changes one of its settings.
-"""
+"""The paper's additive model, preset `additive`, with one change; `plain-field` has its own strengths."""
 
 NO_FIELDS = {"coupling": 0.0, "affinity": 0.0}
 
@@ -141,12 +130,12 @@ classifiers: smoothing between regions, and the attribute likelihood and attribu
 describes an object by its most probable region, as the other methods do.
 """
 
-ABLATIONS = {**MODEL_ABLATIONS, **DEFAULT_ABLATIONS}
+ABLATIONS = {**MODEL_ABLATIONS, **ADDITIVE_ABLATIONS, **DEFAULT_ABLATIONS}
 
 
 def find_entry(name: str) -> Entry:
     """The entry with a name, or for a `module:Class`."""
-    known = {**METHODS, **ABLATIONS, **MODEL_CANDIDATES}
+    known = {**METHODS, **ABLATIONS}
     if name in known:
         return known[name]
     module, _, attribute = name.partition(":")

@@ -91,7 +91,8 @@ def train(
     Args:
         photos: the folder of the photos, or its tags file, in any format that `tagsight inspect` knows; or an open
             `Collection`.
-        preset: Train one of the paper's models instead: `ws-sibp` or `ws-mrf-sibp`.
+        preset: Train a model without region classifiers instead: `ws-mrf-sibp`, or one of the paper's models of
+            regions, `ws-sibp` or `additive`. Options that are not given are the preset's.
         format, split, synonyms, words, images: arguments of `tagsight.open_collection`.
         checkpoint: Folder for checkpoints. Default: none are written.
         resume: Continue from the checkpoint of a stopped training.

@@ -174,7 +174,10 @@ class StackedIBP(BaseEstimator):
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
-        """Return an estimator with the settings of `PRESETS[name]`, overridden by `parameters`."""
+        """Return an estimator with the settings of a preset, overridden by `parameters`.
+
+        `ws-sibp` is the paper's model without fields, `additive` that with both.
+        """
         check_choice(name, "preset", tuple(PRESETS))
         return cls(**{**PRESETS[name], **parameters})
 

@@ -86,7 +86,10 @@ def test_ablations_are_listed_below_the_full_model() -> None:
     rows = find_rows(page, "### Ablations")
     assert rows["ws-mrf-sibp"][0] == "**40.0**"
     assert rows["no-spatial-field"] == ["30.0"] * 6 + ["not run"] * 2 + ["20.0"]
-    assert find_rows(page, "with one change ([")["no-attribute-distance"] == [""] * 8 + ["not run"]
+    assert "The default of `tagsight train`" not in page
+    of_default = make_cell("segmentation", "no-attribute-distance", {"miou": 0.2, "object_miou": 0.1})
+    page = render_page([*cells, of_default], (), ())
+    assert find_rows(page, "The default of")["no-attribute-distance"] == [""] * 8 + ["20.0"]
 
 
 def test_optional_tables_without_cells_are_left_out() -> None:

@@ -14,7 +14,10 @@ def test_joint_methods_are_segmented_with_every_attribute_set_and_others_without
     assert sizes["wsdc"] == sizes["supervised"] == [0]
     assert sizes["ssvm"] == []
     refined = {(c.fit.method, c.fit.attributes) for c in plan_cells(Request("apascal", ("refined",), n_seeds=1))}
-    assert refined == {("supervised", 0), *((m, n) for m in ("tagsight", "ws-sibp", "ws-mrf-sibp") for n in (0, 64))}
+    assert refined == {
+        ("supervised", 0),
+        *((m, n) for m in ("tagsight", "ws-sibp", "additive", "ws-mrf-sibp") for n in (0, 64)),
+    }
 
 
 def test_tables_on_the_same_photos_share_their_fits() -> None:

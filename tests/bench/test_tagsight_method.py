@@ -30,7 +30,7 @@ def full(worlds: tuple[World, World]) -> StackedIBPMethod:
 @pytest.fixture(scope="module")
 def preset(worlds: tuple[World, World]) -> StackedIBPMethod:
     train, _ = worlds
-    return StackedIBPMethod(**PRESETS["ws-mrf-sibp"], classifiers=False, n_free=4).fit(train.photos, train.tags, seed=0)
+    return StackedIBPMethod(**PRESETS["additive"], classifiers=False, n_free=4).fit(train.photos, train.tags, seed=0)
 
 
 @pytest.fixture(params=["full", "preset"])

@@ -8,8 +8,10 @@ from tagsight.classifiers.smoothing import (
     add_attribute_distance,
     adjust_smoothing,
     compute_appearance_distance,
+    smooth_photos,
     smooth_scores,
 )
+from tests.evaluation.cases import make_photo
 
 
 @pytest.fixture
@@ -90,3 +92,25 @@ def test_attributes_raise_the_smoothing_strength_unless_it_is_zero() -> None:
     assert smoothing / (1.0 - smoothing) == pytest.approx(0.85 / 0.15 / 0.7)
     assert adjust_smoothing(0.85, 0.0) == 0.85
     assert adjust_smoothing(0.0, 0.3) == 0.0
+
+
+def test_distances_do_not_change_with_what_all_regions_of_a_photo_share() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(6, 4))
+    expected = [[np.sum((one - other) ** 2) for other in X] for one in X]
+    assert_allclose(compute_appearance_distance(X), expected, atol=1e-12)
+    assert_allclose(compute_appearance_distance(X + rng.normal(size=4)), expected, atol=1e-12)
+
+
+def test_photos_are_smoothed_on_their_own_and_excluded_classes_stay_excluded() -> None:
+    rng = np.random.default_rng(2)
+    photos = [make_photo(rows=2, columns=2), make_photo(rows=1, columns=1), make_photo(rows=1, columns=3)]
+    scores, X = rng.normal(size=(8, 3)), rng.normal(size=(8, 4))
+    scores[4:, 1] = -np.inf
+    smoothed = smooth_photos(scores, photos, X, 0.6)
+    assert np.isneginf(smoothed[4:, 1]).all()
+    assert_allclose(smoothed[4, [0, 2]], scores[4, [0, 2]])
+    for rows, photo, possible in ((slice(0, 4), photos[0], [0, 1, 2]), (slice(5, 8), photos[2], [0, 2])):
+        distance = compute_appearance_distance(X[rows])
+        alone = smooth_scores(scores[rows][:, possible], distance, photo.area, 0.6)
+        assert_allclose(smoothed[rows][:, possible], alone)

@@ -17,14 +17,13 @@ from tagsight.cli.options import HELP, read_help
 from tagsight.data.readers import open_collection
 from tagsight.engine.devices import DEVICES, ENGINES, ComputeTarget
 from tagsight.features.extractor import FAMILIES
-from tagsight.model.settings import DEFAULTS, NOISES, PRESETS
+from tagsight.model.settings import DEFAULTS, NOISES
 from tagsight.model.start import STARTS
-from tagsight.training.options import ATTRIBUTES_OF
+from tagsight.training.options import ATTRIBUTES_OF, PRESET_OPTIONS, TRAIN_PRESETS
 
 DOCUMENTED = (StackedIBP, TrainOptions, IndexOptions, open_collection, train, Model.index, Model.update_index)
 OTHER_MEANING = {"device", "engine"}  # of `StackedIBP`: for `fit` alone
 ARGUMENTS = {"photos", "folder", "progress"}  # of functions, and no options
-OF_PRESETS = {"coupling", "affinity", "centred"}  # None on the command line: the default or the preset's value
 ONLY_COMMAND = {"collection", "model", "output", "json", "help", "backbone"}
 
 
@@ -79,11 +78,16 @@ def test_the_defaults_of_an_option_are_equal_everywhere() -> None:
         for command in (train_command.run, index_command.run)
     ]
     for place in (settings, indexing, estimator, *commands):
-        for name in (place.keys() & record.keys()) - (OF_PRESETS if place in commands else set()):
+        for name in (place.keys() & record.keys()) - (PRESET_OPTIONS if place in commands else set()):
             assert place[name] == record[name], name
     for name in settings.keys() & estimator.keys():
         assert settings[name] == estimator[name], name
     assert settings.keys() & record.keys() >= {"coupling", "noise", "n_free", "device"}
+
+
+def test_options_of_presets_are_not_given_unless_the_user_gives_them() -> None:
+    given = {name: one.default for name, one in inspect.signature(train_command.run).parameters.items()}
+    assert {given[name] for name in PRESET_OPTIONS} == {None}
 
 
 def test_every_option_is_described_once() -> None:
@@ -107,7 +111,7 @@ def test_the_help_of_an_option_is_that_of_the_api(command: str) -> None:
 @pytest.mark.parametrize(
     ("name", "choices"),
     [
-        ("preset", PRESETS),
+        ("preset", TRAIN_PRESETS),
         ("features", FAMILIES),
         ("noise", NOISES),
         ("start", STARTS),

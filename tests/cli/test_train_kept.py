@@ -43,12 +43,12 @@ def stopped(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (("--seed", 1), "seed was 0, now 1;"),
         (("--coupling", 0.5, "--affinity", 2), "coupling was 1.0, now 0.5, affinity was 1.0, now 2.0;"),
         (
-            ("--preset", "ws-mrf-sibp"),
+            ("--preset", "additive"),
             "coupling was 1.0, now 0.4, affinity was 1.0, now 2.0, centred was False, now True, "
             "classifiers was True, now False;",
         ),
         (
-            ("--preset", "ws-mrf-sibp", "--coupling", 0.7, "--no-centred"),
+            ("--preset", "additive", "--coupling", 0.7, "--no-centred"),
             "coupling was 1.0, now 0.7, affinity was 1.0, now 2.0, classifiers was True, now False;",
         ),
         (("--centred",), "centred was False, now True;"),

@@ -13,7 +13,7 @@ from tagsight.training.options import TrainOptions
 
 from .conftest import call
 
-PYTHON_ONLY = {"classifiers", "learn_affinity", "weights"}
+PYTHON_ONLY = {"attribute_prior", "classifiers", "learn_affinity", "weights"}
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,17 @@ PYTHON_ONLY = {"classifiers", "learn_affinity", "weights"}
         ("--shrinkage 2 --attribute-shrinkage 20", TrainOptions(shrinkage=2.0, attribute_shrinkage=20.0)),
         ("--coupling 0 --no-centred", TrainOptions(coupling=0.0, centred=False)),
         ("--preset ws-sibp --noise full", TrainOptions.from_preset("ws-sibp", noise="full")),
-        ("--preset ws-mrf-sibp --no-centred", TrainOptions.from_preset("ws-mrf-sibp", centred=False)),
-        ("--preset ws-mrf-sibp --affinity 3", TrainOptions.from_preset("ws-mrf-sibp", affinity=3.0)),
+        ("--preset additive --no-centred", TrainOptions.from_preset("additive", centred=False)),
+        ("--preset additive --affinity 3", TrainOptions.from_preset("additive", affinity=3.0)),
+        ("--preset ws-mrf-sibp", TrainOptions.from_preset("ws-mrf-sibp")),
+        (
+            "--preset ws-mrf-sibp --free 4 --start kmeans",
+            TrainOptions.from_preset("ws-mrf-sibp", n_free=4, start="kmeans"),
+        ),
+        (
+            "--preset ws-mrf-sibp --no-exclusive --noise isotropic --smoothing 0",
+            TrainOptions.from_preset("ws-mrf-sibp", exclusive=False, noise="isotropic", smoothing=0.0),
+        ),
         ("--preset ws-sibp --photo-effect 0.5", TrainOptions.from_preset("ws-sibp", photo_effect=0.5)),
         ("--preset ws-sibp --attributes-of objects", TrainOptions.from_preset("ws-sibp", attributes_of="objects")),
         ("--preset ws-sibp --photo-prior 30", TrainOptions.from_preset("ws-sibp", photo_prior=30.0)),
@@ -67,6 +76,7 @@ def test_every_option_of_a_training_is_on_the_command_line() -> None:
         (("--photo-prior", "30"), "photo_prior 30.0 needs a model without region classifiers"),
         (("--preset", "ws-sibp", "--photo-prior", "-1"), "photo_prior must lie between 0 and"),
         (("--start", "anywhere"), "start must be one of tags, activation, kmeans, random"),
+        (("--smoothing", "0.5"), "smoothing 0.5 needs a model without region classifiers"),
         (("--photo-effect", "0.5"), "photo_effect 0.5 needs a model without region classifiers"),
     ],
 )

@@ -16,6 +16,7 @@ from tagsight.model.object_attributes import (
     ObjectAttributes,
     average_objects,
     expect_own,
+    find_probability,
     learn_probability,
     list_pairs,
     solve_effects,
@@ -90,6 +91,16 @@ def test_planted_probabilities_are_found_where_objects_share_photos() -> None:
     assert np.abs(theta - truth).max() < 0.06
     shares = objects.T.astype(float) @ attributes / objects.sum(axis=0)[:, None]
     assert np.abs(shares - truth).max() > 0.2  # shares of photos with both tags overestimate theta
+
+
+def test_probabilities_may_be_those_of_shared_photos_or_equal() -> None:
+    objects, attributes, _ = draw_tags(400, np.random.default_rng(0).uniform(0.05, 0.9, (5, 4)), seed=1)
+    n_photos, shared = objects.sum(axis=0)[:, None], objects.T.astype(float) @ attributes
+    rate = attributes[objects.any(axis=1)].sum(axis=0) / objects.sum()
+    by_tags = (shared + PRIOR_TAGS * rate) / (n_photos + PRIOR_TAGS)
+    assert_allclose(find_probability(objects, attributes, "tags"), by_tags)
+    assert_allclose(find_probability(objects, attributes, "equal"), np.tile(rate, (5, 1)))
+    assert_allclose(find_probability(objects, attributes, "learned"), learn_probability(objects, attributes))
 
 
 def test_blocks_of_photos_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,7 @@ def make_model(noise: str = "isotropic", **choices: Any) -> TrainedModel:
                 fitted._learned,
                 None,
                 None,
+                0.0,
                 RegionClassifiers(
                     _make_linear(8, 2, 0),
                     _make_linear(6, 3, 1),
@@ -304,7 +305,7 @@ def test_a_network_of_the_user_keeps_its_path(path: Path) -> None:
 
 def test_an_older_schema_is_refused_with_the_remedy(path: Path) -> None:
     rewrite_header(path, schema=11)
-    with pytest.raises(InputError, match=r"that is older \(schema 11, this one reads 12\); train again"):
+    with pytest.raises(InputError, match=r"that is older \(schema 12, this one reads 13\); train again"):
         load_model(path)
 
 

@@ -1,4 +1,4 @@
-"""The number of free factors that a training chooses from the tags."""
+"""What a training chooses from the tags: the number of free factors and the start."""
 
 from dataclasses import replace
 
@@ -33,3 +33,13 @@ def test_free_factors_are_chosen_where_tags_do_not_cover_the_photos() -> None:
 
 def test_a_given_number_of_free_factors_is_kept() -> None:
     assert count_free(remove_background(draw_world(20, seed=0)), replace(OPTIONS, n_free=2)) == 2
+
+
+def test_the_start_is_chosen_with_the_number_of_free_factors() -> None:
+    world = draw_world(45, seed=0)
+    for photos, start, other in ((world, "tags", "activation"), (remove_background(world), "activation", "tags")):
+        chosen, same, different = (
+            fit_photos(photos.photos, photos.tags, replace(OPTIONS, start=name)).bound for name in (None, start, other)
+        )
+        assert chosen == same
+        assert chosen != different

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tagsight.errors import InputError
-from tagsight.model.settings import PRESETS
-from tagsight.training.options import TrainOptions, check_options
+from tagsight.training.options import TRAIN_PRESETS, TrainOptions, check_options
 
 
 def test_defaults_are_accepted() -> None:
@@ -19,10 +18,11 @@ def test_options_cannot_be_changed_in_place() -> None:
         TrainOptions().seed = 1  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", TRAIN_PRESETS)
 def test_a_preset_sets_the_fields_and_leaves_out_the_classifiers(name: str) -> None:
     options = TrainOptions.from_preset(name)
-    assert options == replace(TrainOptions(), **PRESETS[name], classifiers=False)
+    assert options == replace(TrainOptions(), **TRAIN_PRESETS[name], classifiers=False)
+    check_options(options)
 
 
 def test_changes_override_the_preset() -> None:
@@ -30,7 +30,7 @@ def test_changes_override_the_preset() -> None:
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match="preset must be one of ws-sibp, ws-mrf-sibp, got 'lda'"):
+    with pytest.raises(InputError, match="preset must be one of ws-sibp, additive, ws-mrf-sibp, got 'lda'"):
         TrainOptions.from_preset("lda")
 
 
@@ -45,6 +45,9 @@ def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
         ({"start": "nowhere"}, "start must be one of"),
         ({"attribute_shrinkage": 1.0}, "attribute_shrinkage is given without shrinkage"),
         ({"photo_effect": 0.5}, "photo_effect 0.5 needs a model without region classifiers"),
+        ({"smoothing": 0.5}, "smoothing 0.5 needs a model without region classifiers"),
+        ({"smoothing": 1.0, "classifiers": False}, "smoothing must lie between 0 and 0.999"),
+        ({"attribute_prior": "some"}, "attribute_prior must be one of learned, tags, equal"),
         ({"memory": 10**9, "device": "cuda"}, "memory limits device 'cpu'"),
         ({"memory": 10**9, "engine": "ray"}, "memory limits this machine"),
         ({"n_workers": 0}, "the number of workers must lie between"),

@@ -1,7 +1,7 @@
 """Region scores smoothed over the similarity graph of a photo.
 
-The graph links all pairs of regions of a photo, adjacent or not. Regions j and m, with unit vectors x and shares a of
-the photo's area, have the similarity
+The graph links all pairs of regions of a photo, adjacent or not. Regions j and m, with vectors x and shares a of the
+photo's area, have the similarity
 
     T_jm  proportional to  a_m exp(-d_jm / 2 bandwidth),   m != j,   sum_m T_jm = 1,
 
@@ -13,13 +13,16 @@ is the distance of their attributes:
 Similarity by attributes is more reliable than similarity by appearance (`adjust_smoothing`).
 """
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
 
+from tagsight.features.photo_features import PhotoFeatures
 from tagsight.types import Array, Floats
 
 BANDWIDTH = 0.06
+MAX_SMOOTHING = 0.999  # of the strength; at 1 all regions of a photo would have the same score
 MIN_ATTRIBUTE_DISTANCE = 1e-9  # a smaller mean of |q - q'|^2 is rounding
 
 
@@ -46,6 +49,21 @@ def smooth_scores(
     return cast("Floats", np.linalg.solve(system, (1.0 - smoothing) * scores.astype(np.float64)))
 
 
+def smooth_photos(scores: Array, photos: Sequence[PhotoFeatures], X: Array, smoothing: float) -> Floats:
+    """(N, C) `scores` (N, C) of the regions of all photos, smoothed within each photo by the distances of X (N, d).
+
+    A score of minus infinity excludes a class from a photo, and stays.
+    """
+    smoothed, first = np.full(scores.shape, -np.inf), 0
+    for photo in photos:
+        rows = slice(first, first + len(photo.features))
+        possible = np.isfinite(scores[rows]).all(axis=0)
+        distance, area = compute_appearance_distance(X[rows]), photo.area.astype(np.float64)
+        smoothed[rows, possible] = smooth_scores(scores[rows][:, possible], distance, area, smoothing)
+        first = rows.stop
+    return smoothed
+
+
 def adjust_smoothing(smoothing: float, part: float) -> float:
     """The smoothing strength where attributes are a `part` t of the distance, from that by appearance alone.
 
@@ -55,8 +73,10 @@ def adjust_smoothing(smoothing: float, part: float) -> float:
 
 
 def compute_appearance_distance(X: Array) -> Floats:
-    """(R, R) |x_j - x_m|^2 of unit vectors X (R, d)."""
-    return np.maximum(2.0 - 2.0 * (X @ X.T).astype(np.float64), 0.0)
+    """(R, R) |x_j - x_m|^2 of vectors X (R, d)."""
+    product = (X @ X.T).astype(np.float64)
+    square = np.diag(product)
+    return np.maximum(square[:, None] + square - 2.0 * product, 0.0)
 
 
 def add_attribute_distance(appearance_distance: Floats, attribute_probability: Array, part: float) -> Floats:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.models import OptionInfo
 
 from tagsight.api import Model, train
 from tagsight.cli.arguments import AsJson, CollectionFolder
@@ -31,34 +32,36 @@ from tagsight.training.options import TrainOptions
 DEFAULTS = TrainOptions()
 MODEL = "Options of the model"
 
+
+def preset_option(name: str, *flags: str, minimum: float | None = None) -> OptionInfo:
+    """An option that a preset may set; on the command line None stands for its value, or the default."""
+    default = getattr(DEFAULTS, name)
+    if isinstance(default, bool):
+        on, off = flags[0].split("/")
+        default = (on if default else off).removeprefix("--")
+    if isinstance(default, float):
+        default = f"{default:g}"
+    shown = "the preset's" if default is None else f"{default}, or the preset's"
+    return option(name, *flags, panel=MODEL, minimum=minimum, show_default=shown)
+
+
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")]
 Preset = Annotated[str | None, option("preset", panel=MODEL)]
 Features = Annotated[str, option("features", panel=MODEL)]
-Free = Annotated[int | None, option("n_free", "--free", panel=MODEL, minimum=0)]
 Regions = Annotated[int, option("n_regions", "--regions", panel=MODEL, minimum=1)]
-Coupling = Annotated[
-    float | None, option("coupling", panel=MODEL, minimum=0, show_default=f"{DEFAULTS.coupling:g}, or the preset's")
-]
-Affinity = Annotated[
-    float | None, option("affinity", panel=MODEL, minimum=0, show_default=f"{DEFAULTS.affinity:g}, or the preset's")
-]
-Centred = Annotated[
-    bool | None,
-    option(
-        "centred",
-        "--centred/--no-centred",
-        panel=MODEL,
-        show_default=f"{'centred' if DEFAULTS.centred else 'no-centred'}, or the preset's",
-    ),
-]
-Noise = Annotated[str, option("noise", panel=MODEL)]
-Exclusive = Annotated[bool, option("exclusive", "--exclusive/--no-exclusive", panel=MODEL)]
-Shrinkage = Annotated[float | None, option("shrinkage", panel=MODEL)]
-AttributeShrinkage = Annotated[float | None, option("attribute_shrinkage", panel=MODEL)]
-Start = Annotated[str, option("start", panel=MODEL)]
-PhotoEffect = Annotated[float, option("photo_effect", panel=MODEL)]
-AttributesOf = Annotated[str, option("attributes_of", panel=MODEL)]
-PhotoPrior = Annotated[float | None, option("photo_prior", panel=MODEL)]
+Free = Annotated[int | None, preset_option("n_free", "--free", minimum=0)]
+Coupling = Annotated[float | None, preset_option("coupling", minimum=0)]
+Affinity = Annotated[float | None, preset_option("affinity", minimum=0)]
+Centred = Annotated[bool | None, preset_option("centred", "--centred/--no-centred")]
+Noise = Annotated[str | None, preset_option("noise")]
+Exclusive = Annotated[bool | None, preset_option("exclusive", "--exclusive/--no-exclusive")]
+Shrinkage = Annotated[float | None, preset_option("shrinkage")]
+AttributeShrinkage = Annotated[float | None, preset_option("attribute_shrinkage")]
+Start = Annotated[str | None, preset_option("start")]
+PhotoEffect = Annotated[float | None, preset_option("photo_effect")]
+AttributesOf = Annotated[str | None, preset_option("attributes_of")]
+PhotoPrior = Annotated[float | None, preset_option("photo_prior")]
+Smoothing = Annotated[float | None, preset_option("smoothing")]
 Seed = Annotated[int, option("seed", minimum=0)]
 Device = Annotated[str, option("device", panel=COMPUTING)]
 Memory = Annotated[str | None, option("memory", panel=COMPUTING)]
@@ -70,19 +73,20 @@ def run(
     output: Output,
     preset: Preset = None,
     features: Features = DEFAULTS.features,
-    n_free: Free = DEFAULTS.n_free,
     n_regions: Regions = DEFAULTS.n_regions,
+    n_free: Free = None,
     coupling: Coupling = None,
     affinity: Affinity = None,
     centred: Centred = None,
-    noise: Noise = DEFAULTS.noise,
-    exclusive: Exclusive = DEFAULTS.exclusive,
-    shrinkage: Shrinkage = DEFAULTS.shrinkage,
-    attribute_shrinkage: AttributeShrinkage = DEFAULTS.attribute_shrinkage,
-    start: Start = DEFAULTS.start,
-    photo_effect: PhotoEffect = DEFAULTS.photo_effect,
-    attributes_of: AttributesOf = DEFAULTS.attributes_of,
-    photo_prior: PhotoPrior = DEFAULTS.photo_prior,
+    noise: Noise = None,
+    exclusive: Exclusive = None,
+    shrinkage: Shrinkage = None,
+    attribute_shrinkage: AttributeShrinkage = None,
+    start: Start = None,
+    photo_effect: PhotoEffect = None,
+    attributes_of: AttributesOf = None,
+    photo_prior: PhotoPrior = None,
+    smoothing: Smoothing = None,
     seed: Seed = DEFAULTS.seed,
     device: Device = DEFAULTS.device,
     engine: Engine = DEFAULTS.engine,
@@ -101,8 +105,8 @@ def run(
     options = {
         "preset": preset,
         "features": features,
-        "n_free": n_free,
         "n_regions": n_regions,
+        "n_free": n_free,
         "coupling": coupling,
         "affinity": affinity,
         "centred": centred,
@@ -114,6 +118,7 @@ def run(
         "photo_effect": photo_effect,
         "attributes_of": attributes_of,
         "photo_prior": photo_prior,
+        "smoothing": smoothing,
         "seed": seed,
         "device": device,
         "engine": engine,

@@ -18,6 +18,7 @@ from scipy.special import log_expit, logit
 
 from tagsight.types import Array, Floats, Ints
 
+ATTRIBUTE_PRIORS = ("learned", "tags", "equal")  # see `find_probability`
 PRIOR_TAGS = 2.0  # k: weight of the prior of theta, in objects
 PRIOR_OBJECTS = 300.0  # r, in objects with the mean variance of y - theta
 NOISY_REGIONS = 2.0  # number of regions at which an object has weight 1/2
@@ -59,21 +60,48 @@ def list_pairs(tags: Array) -> Pairs:
     return Pairs(*np.nonzero(tags))
 
 
+def find_probability(objects: Array, attributes: Array, attribute_prior: str) -> Floats:
+    """Return theta (K_o, K_a) from tags (I, K_o) and (I, K_a).
+
+    `learned` is `learn_probability`; `tags` the fraction of the photos of an object that have the attribute's tag,
+    whichever object it belongs to; `equal` the same for all objects.
+    """
+    if attribute_prior == "learned":
+        return learn_probability(objects, attributes)
+    pairs = list_pairs(objects)
+    prior, shared = _find_prior(pairs, objects, attributes), np.zeros((objects.shape[1], attributes.shape[1]))
+    if attribute_prior == "equal":
+        return prior + shared
+    for here in _cut(pairs):
+        np.add.at(shared, here.objects, attributes[here.photos].astype(np.float64))
+    return _shrink(shared, pairs, prior)
+
+
 def learn_probability(objects: Array, attributes: Array) -> Floats:
     """Return the maximum a posteriori theta (K_o, K_a), by EM, from tags (I, K_o) and (I, K_a)."""
     pairs = list_pairs(objects)
-    count = np.bincount(pairs.objects, minlength=objects.shape[1]).astype(np.float64)[:, None]
-    tagged = attributes[objects.any(axis=1)].astype(np.float64).sum(axis=0)
-    prior = np.clip(tagged / max(len(pairs.objects), 1), RAREST, 1 - RAREST)
+    prior = _find_prior(pairs, objects, attributes)
     theta = np.tile(prior, (objects.shape[1], 1))
     for _ in range(MAX_ITERATIONS):
         own = np.zeros_like(theta)
         for here in _cut(pairs):
             np.add.at(own, here.objects, expect_own(theta, here, attributes))
-        before, theta = theta, np.clip((own + PRIOR_TAGS * prior) / (count + PRIOR_TAGS), RAREST, SUREST)
+        before, theta = theta, _shrink(own, pairs, prior)
         if np.abs(theta - before).max(initial=0.0) <= TOL:
             break
     return theta
+
+
+def _find_prior(pairs: Pairs, objects: Array, attributes: Array) -> Floats:
+    """Return p_a (K_a,): photos with the tag and an object per tagged object."""
+    tagged = attributes[objects.any(axis=1)].astype(np.float64).sum(axis=0)
+    return np.clip(tagged / max(len(pairs.objects), 1), RAREST, 1 - RAREST)
+
+
+def _shrink(count: Floats, pairs: Pairs, prior: Floats) -> Floats:
+    """Return theta (K_o, K_a) from the expected `count` (K_o, K_a) of objects with each attribute, and its prior."""
+    n_photos = np.bincount(pairs.objects, minlength=len(count)).astype(np.float64)[:, None]
+    return np.clip((count + PRIOR_TAGS * prior) / (n_photos + PRIOR_TAGS), RAREST, SUREST)
 
 
 def expect_own(theta: Floats, pairs: Pairs, attributes: Array) -> Floats:

@@ -14,12 +14,12 @@ MIN_SHRINKAGE, MAX_SHRINKAGE = 1e-6, 1e9  # in regions
 NOISES = ("isotropic", "full")
 MAX_FREE = 1000  # free factors; the model stores matrices with a row and a column per factor
 
-# The paper's models, as arguments of `StackedIBP`. The paper does not report the strengths of its fields.
-# docs/explanation/model.md, section 10, describes how these were chosen, and section 5 why the field within regions is
-# centred.
+# The paper's models of regions, without fields and with both, as arguments of `StackedIBP`. The paper does not report
+# the strengths of its fields. docs/explanation/model.md, section 10, describes how these were chosen, and section 5 why
+# the field within regions is centred. `training.options` adds a preset for photos.
 PRESETS: dict[str, dict[str, Any]] = {
     "ws-sibp": {"coupling": 0.0, "affinity": 0.0, "centred": False},
-    "ws-mrf-sibp": {"coupling": 0.4, "affinity": 2.0, "centred": True},
+    "additive": {"coupling": 0.4, "affinity": 2.0, "centred": True},
 }
 
 

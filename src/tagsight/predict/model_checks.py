@@ -18,6 +18,7 @@ import numpy as np
 
 from tagsight.classifiers.photo_prior import LARGEST_SIZE, SMALLEST_SIZE
 from tagsight.classifiers.regions import BANDS
+from tagsight.classifiers.smoothing import MAX_SMOOTHING
 from tagsight.data.collection import RESERVED
 from tagsight.data.jsonvalues import is_list, is_object
 from tagsight.data.vocabulary import Vocabulary
@@ -142,6 +143,7 @@ NUMBERS: dict[str, tuple[float, float]] = {
     "n_regions": (1, MAX_REGIONS),
     "predictor.embedding.views.photo_effect": (0, 1),
     "predictor.parts.photo_prior.strength": (0, LARGEST),
+    "predictor.parts.smoothing": (0, MAX_SMOOTHING),
     **_under(STATE, {"scales.noise": (POSITIVE, LARGEST), "scales.appearance": (POSITIVE, LARGEST)}),
     **_under(SUMMARY, {"n_regions": (1, LARGEST), "square": (0, LARGEST)}),
     **_under(
@@ -163,7 +165,7 @@ NUMBERS: dict[str, tuple[float, float]] = {
         {
             **{f"weights.{name}": (0, 100) for name in ("model", "attribute_likelihood", "height")},
             **{f"weights.{name}": (0, 100) for name in ("photo_classifier", "attribute_prior")},
-            "weights.smoothing": (0, 0.999),
+            "weights.smoothing": (0, MAX_SMOOTHING),
             "weights.attribute_distance": (0, 0.999),
             "background": (0, 1),
         },

@@ -13,7 +13,7 @@ from tagsight.predict.trained_model import TrainedModel
 from tagsight.storage.files import write_atomically
 from tagsight.storage.records import RecordFormat, encode_file, load_record
 
-FORMAT = RecordFormat("model file", 12, "train again")
+FORMAT = RecordFormat("model file", 13, "train again")
 
 
 def save_model(model: TrainedModel, path: Path) -> None:

@@ -5,13 +5,14 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 from tagsight.classifiers.calibration import UNCALIBRATED, Calibration
 from tagsight.classifiers.fit import adapt_classifiers
 from tagsight.classifiers.photo_prior import AdjustedScores, PhotoPrior, apply_photo_prior
 from tagsight.classifiers.regions import EmbeddedRegions
 from tagsight.classifiers.score import RegionClassifiers, RegionScores, score_regions
+from tagsight.classifiers.smoothing import smooth_photos
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.inference import FittedModel, Inference, NewPhotos, infer_photos, infer_transductively
 from tagsight.features.photo_features import PhotoFeatures
@@ -60,6 +61,9 @@ class FittedParts(NamedTuple):
     learned: FittedModel  # the fitted model: its globals, summary and settings
     object_attributes: ObjectAttributes | None = None  # None: attributes are factors of regions only
     photo_prior: PhotoPrior | None = None  # None: no photo-level prior
+    smoothing: float = (
+        0.0  # strength of the field over similar regions of a new photo; region classifiers do not use it
+    )
     classifiers: RegionClassifiers | None = None  # None: the model's posterior predicts
 
     @property
@@ -171,6 +175,20 @@ def _combine_photo_evidence(
     return _PhotoLevelScores(photo, adjusted, evidence)
 
 
+def _smooth_classes(
+    scores: AdjustedScores, photos: Sequence[PhotoFeatures], X: Array, smoothing: float, *, exclusive: bool
+) -> Floats:
+    """(N, 1 + K_o) the class scores smoothed over similar regions; log-odds of each object if it is not exclusive.
+
+    The photo effect is common to all regions of a photo and does not change their distances.
+    """
+    if not smoothing:
+        return scores.classes
+    if exclusive:
+        return smooth_photos(log_softmax(scores.classes, axis=1), photos, X, smoothing)
+    return np.hstack([scores.classes[:, :1], smooth_photos(scores.objects, photos, X, smoothing)])
+
+
 def _predict_by_posterior(
     predictor: Predictor,
     photos: Sequence[PhotoFeatures],
@@ -178,10 +196,16 @@ def _predict_by_posterior(
     inference: Inference,
     tagged: Array,
 ) -> _Scores:
-    """Scores from the posterior: log-odds adjusted by the photo-level prior; attributes of regions or of objects."""
+    """Scores from the posterior: log-odds adjusted by the photo-level prior; attributes of regions or of objects.
+
+    The spatial field smooths the classes of regions. Attributes use the scores before smoothing, which find the most
+    probable regions of an object better.
+    """
     object_attributes, calibration = predictor.parts.object_attributes, predictor.calibration.attributes
     factors, groups = predictor.parts.learned.settings.factors, stacked.groups
-    photo, (classes, objects), evidence = _combine_photo_evidence(predictor, photos, stacked, inference)
+    photo, adjusted, evidence = _combine_photo_evidence(predictor, photos, stacked, inference)
+    exclusive, smoothing = predictor.parts.learned.settings.exclusive, predictor.parts.smoothing
+    classes = _smooth_classes(adjusted, photos, stacked.X, smoothing, exclusive=exclusive)
     if object_attributes is None:
         attributes = inference.log_odds[:, factors.objects : factors.tagged]
         of_objects = calibration.apply(attributes[evidence.best_region])
@@ -189,7 +213,7 @@ def _predict_by_posterior(
     appearance = inference.appearance[: factors.objects]
     described = [
         describe_objects(object_attributes, calibration, appearance, X, log_odds)
-        for X, log_odds in split_by_photo(groups, stacked.X, objects)
+        for X, log_odds in split_by_photo(groups, stacked.X, adjusted.objects)
     ]
     allowed = tagged[:, factors.objects :]
     of_regions = np.concatenate([photo.by_region for photo in described]) * allowed[groups]

@@ -121,7 +121,7 @@ def fit_photos(
         if options.memory is not None:
             folder = checkpoint.work if checkpoint else Path(stack.enter_context(TemporaryDirectory()))
         space = _learn_space(tagged_photos, options)
-        options = _choose_n_free(tagged_photos, space, options)
+        options = _choose_by_coverage(tagged_photos, space, options)
         context = _FitContext(options, report, checkpoint, folder)
         context = _plan_batches(tagged_photos, space, context)
         held_out = None
@@ -195,14 +195,25 @@ def _sample_regions(tagged_photos: _TaggedPhotos, options: TrainOptions) -> _Reg
     return _RegionSample(np.concatenate(features), np.repeat(np.arange(len(n_drawn)), n_drawn), np.concatenate(area))
 
 
-def _choose_n_free(tagged_photos: _TaggedPhotos, space: FeatureSpace, options: TrainOptions) -> TrainOptions:
-    """The options with a number of free factors: if none is given, N_BACKGROUND, or 0 where tags cover the photos."""
-    if options.n_free is not None:
+def _choose_by_coverage(tagged_photos: _TaggedPhotos, space: FeatureSpace, options: TrainOptions) -> TrainOptions:
+    """The options with a number of free factors and a start, which depend on whether tags cover the photos.
+
+    Unless they are given, there are N_BACKGROUND free factors and the start is `tags`. Where tags cover the photos
+    there are none, and the start is `activation`: with the same start in all of a photo's regions, an object that is
+    tagged in most photos would begin with the mean of all regions as its appearance, and would lose its regions to
+    rarer objects.
+    """
+    if options.n_free is not None and options.start is not None:
         return options
     features, photo, area = _sample_regions(tagged_photos, options)
     vectors = InMemoryRows(project_to_unit_length(features, space.embedding))
     background = has_background_class(vectors, photo, area, tagged_photos.tags.objects)
-    return replace(options, n_free=N_BACKGROUND if background else 0)
+    n_free, start = (N_BACKGROUND, "tags") if background else (0, "activation")
+    return replace(
+        options,
+        n_free=n_free if options.n_free is None else options.n_free,
+        start=options.start or start,
+    )
 
 
 def _plan_batches(tagged_photos: _TaggedPhotos, space: FeatureSpace, context: _FitContext) -> _FitContext:
@@ -245,12 +256,15 @@ def _fit_parts(
     learned, bound = _fit_model(batches, tagged, attributes.shape[1], space.length, context, name)
     parts = FittedParts(learned)
     if options.attributes_of != "regions":
-        object_attributes = fit_object_attributes(batches, learned, tagged_photos.tags, _allow(tagged, options))
+        object_attributes = fit_object_attributes(
+            batches, learned, tagged_photos.tags, _allow(tagged, options), options.attribute_prior
+        )
         parts = parts._replace(object_attributes=object_attributes)
     if options.photo_prior is not None:
         covered = measure_objects(batches, learned, _allow(tagged, options))
         photo_prior = fit_photo_prior(tagged_photos.photos, objects, covered, space.standard, options.photo_prior)
         parts = parts._replace(photo_prior=photo_prior)
+    parts = parts._replace(smoothing=float(options.smoothing))
     if options.classifiers and objects.shape[1]:
         localisation_model = learned
         if attributes.shape[1]:
@@ -282,6 +296,7 @@ def _fit_model(
         context.report(name, sweep.number, MAX_SWEEPS)
 
     loop = Loop(MAX_SWEEPS, TOL, report)
+    assert options.start is not None  # `_choose_by_coverage` has chosen it
     spec = FitSpec(D, settings, loop, start_affinity(tags, settings), options.start, options.seed)
     checkpoint = context.checkpoint and context.checkpoint.fit(name.replace(" ", "-"))
     fit = checkpoint and checkpoint.load_fit()
@@ -295,7 +310,7 @@ def _allow(tags: Array, options: TrainOptions) -> Array:
 
 
 def _count_free(options: TrainOptions) -> int:
-    assert options.n_free is not None  # `_choose_n_free` has chosen it
+    assert options.n_free is not None  # `_choose_by_coverage` has chosen it
     return options.n_free
 
 

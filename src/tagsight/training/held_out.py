@@ -51,7 +51,7 @@ def calibrate_posteriors(batches: PhotoBatches, tags: Tags, parts: FittedParts) 
     Attributes are calibrated on tagged objects: the score of an attribute is that of the region with the highest score
     of the object. In photos without a tagged object it is the highest score of all regions.
     """
-    learned, object_attributes, photo_prior, _ = parts
+    learned, object_attributes, photo_prior = parts.learned, parts.object_attributes, parts.photo_prior
     n_objects, n_tagged = learned.settings.factors.objects, learned.settings.factors.tagged
     objects, photo_scores = np.empty(tags.objects.shape), np.empty(tags.objects.shape)
     strongest = np.empty(tags.attributes.shape)

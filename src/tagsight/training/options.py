@@ -8,9 +8,11 @@ from dataclasses import dataclass, fields
 from typing import Any, Self, TypedDict
 
 from tagsight.classifiers.score import ClassifierWeights
+from tagsight.classifiers.smoothing import MAX_SMOOTHING
 from tagsight.engine.devices import ComputeTarget
 from tagsight.errors import InputError
 from tagsight.features.photo_features import MAX_REGIONS, N_REGIONS
+from tagsight.model.object_attributes import ATTRIBUTE_PRIORS
 from tagsight.model.settings import DEFAULTS, MAX_FREE, NOISES, PRESETS, SEED, check_shrinkage
 from tagsight.model.start import START, STARTS
 from tagsight.model.validation import MAX_WORKERS, check_between, check_choice
@@ -21,7 +23,30 @@ ATTRIBUTES_OF = ("regions", "objects", "both")
 MAX_SEED = 2**32 - 1  # of scikit-learn's generators
 MAX_STRENGTH = 1e6  # of either field
 MAX_PHOTO_PRIOR = 1e6
-WITHOUT_CLASSIFIERS = ("photo_effect", "attributes_of", "photo_prior")  # options that exclude region classifiers
+WITHOUT_CLASSIFIERS = ("photo_effect", "attributes_of", "photo_prior", "smoothing")  # exclude region classifiers
+
+# The models without region classifiers. Those of `StackedIBP` are the paper's. `ws-mrf-sibp` has at most one object in
+# a region, and both fields in another form: the spatial one over similar regions of new photos (`smoothing`), and that
+# between objects and attributes as P(attribute | object). docs/explanation/model.md, section 14, describes it and how
+# its numbers were chosen.
+TRAIN_PRESETS: dict[str, dict[str, Any]] = {
+    **PRESETS,
+    "ws-mrf-sibp": {
+        "n_free": None,
+        "coupling": 0.0,
+        "affinity": 0.0,
+        "exclusive": True,
+        "noise": "full",
+        "shrinkage": 10.0,
+        "attribute_shrinkage": 5000.0,
+        "start": None,
+        "photo_effect": 0.6,
+        "attributes_of": "both",
+        "photo_prior": 30.0,
+        "smoothing": 0.7,
+    },
+}
+PRESET_OPTIONS = frozenset(name for preset in TRAIN_PRESETS.values() for name in preset)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +59,8 @@ class TrainOptions:
     The parameters of `tagsight.StackedIBP` among the options are described there: `n_free`, `coupling`, `affinity`,
     `learn_affinity`, `centred`, `noise`, `exclusive`, `shrinkage`, `attribute_shrinkage`, `start` and `seed`.
 
-    `n_free=None` chooses 10 free factors, or none if the tags cover the photos.
+    `n_free=None` chooses 10 free factors, or none if the tags cover the photos. `start=None` chooses `tags`, or
+    `activation` if the tags cover the photos.
 
     `memory` is in bytes here; `tagsight.train` and the command line accept text such as `2GB`.
 
@@ -46,8 +72,12 @@ class TrainOptions:
         attributes_of: What has attributes in the model: `regions`, `objects` or `both`. With `both`, attributes of
             regions only help to localise objects. `objects` and `both` only without region classifiers, as with a
             preset.
+        attribute_prior: P(attribute | object) of attributes of objects: `learned` assigns each attribute tag to the
+            objects that tend to have it, `tags` to all objects of the photo, `equal` is the same for all objects.
         photo_prior: Exponent of the photo-level prior of objects, such as 30. Only without region classifiers, as with
             a preset. Default: no prior.
+        smoothing: Strength of the spatial field over similar regions of a new photo, from 0 to below 1, such as 0.7.
+            Only without region classifiers, as with a preset: they smooth by `weights`.
         classifiers: Whether region classifiers are trained, and predict; if not, the model's posterior predicts.
         weights: Weights of the parts of the region classifiers.
         device: Device of the network and the model: `cpu`, `cuda` or `cuda-bf16`.
@@ -68,10 +98,12 @@ class TrainOptions:
     exclusive: bool = DEFAULTS.exclusive
     shrinkage: float | None = DEFAULTS.shrinkage
     attribute_shrinkage: float | None = DEFAULTS.attribute_shrinkage
-    start: str = START
+    start: str | None = START
     photo_effect: float = 0.0
     attributes_of: str = "regions"
+    attribute_prior: str = "learned"
     photo_prior: float | None = None
+    smoothing: float = 0.0
     classifiers: bool = True
     weights: ClassifierWeights = DEFAULT_WEIGHTS
     seed: int = SEED
@@ -83,9 +115,9 @@ class TrainOptions:
 
     @classmethod
     def from_preset(cls, name: str, **changes: Any) -> Self:
-        """The options of one of the paper's models (`model.settings.PRESETS`), with some of them changed."""
-        check_choice(name, "preset", tuple(PRESETS))
-        options: dict[str, Any] = {**PRESETS[name], "classifiers": False, **changes}
+        """The options of a preset (`TRAIN_PRESETS`), with some of them changed."""
+        check_choice(name, "preset", tuple(TRAIN_PRESETS))
+        options: dict[str, Any] = {**TRAIN_PRESETS[name], "classifiers": False, **changes}
         return cls(**options)
 
     @property
@@ -108,10 +140,12 @@ class TrainArguments(TypedDict, total=False):
     exclusive: bool
     shrinkage: float | None
     attribute_shrinkage: float | None
-    start: str
+    start: str | None
     photo_effect: float
     attributes_of: str
+    attribute_prior: str
     photo_prior: float | None
+    smoothing: float
     classifiers: bool
     weights: ClassifierWeights
     seed: int
@@ -131,12 +165,15 @@ def check_options(options: TrainOptions) -> None:
     check_between(options.affinity, "affinity", 0, MAX_STRENGTH)
     check_between(options.seed, "seed", 0, MAX_SEED)
     check_choice(options.noise, "noise", NOISES)
-    check_choice(options.start, "start", tuple(STARTS))
+    if options.start is not None:
+        check_choice(options.start, "start", tuple(STARTS))
     check_shrinkage(options.shrinkage, options.attribute_shrinkage)
     check_between(options.photo_effect, "photo_effect", 0, 1)
     check_choice(options.attributes_of, "attributes_of", ATTRIBUTES_OF)
+    check_choice(options.attribute_prior, "attribute_prior", ATTRIBUTE_PRIORS)
     if options.photo_prior is not None:
         check_between(options.photo_prior, "photo_prior", 0, MAX_PHOTO_PRIOR)
+    check_between(options.smoothing, "smoothing", 0, MAX_SMOOTHING)
     if options.n_workers is not None:
         check_between(options.n_workers, "the number of workers", 1, MAX_WORKERS)
     _check_classifiers(options)

@@ -16,7 +16,7 @@ from tagsight.model.object_attributes import (
     Deviations,
     ObjectAttributes,
     expect_own,
-    learn_probability,
+    find_probability,
     list_pairs,
     solve_effects,
     weigh_objects,
@@ -34,12 +34,14 @@ def infer_batches(batches: PhotoBatches, learned: FittedModel, allowed: Array) -
         yield batch, infer_photos(learned, NewPhotos(*batch.stacked, allowed[batch.photo_range])).log_odds
 
 
-def fit_object_attributes(batches: PhotoBatches, learned: FittedModel, tags: Tags, allowed: Array) -> ObjectAttributes:
-    """Fit the attributes of objects to photos and tags.
+def fit_object_attributes(
+    batches: PhotoBatches, learned: FittedModel, tags: Tags, allowed: Array, attribute_prior: str
+) -> ObjectAttributes:
+    """Fit the attributes of objects to photos and tags; `attribute_prior` is how theta is found.
 
     Objects are where the posterior, given `allowed` (I, K), is on.
     """
-    theta = learn_probability(tags.objects, tags.attributes)
+    theta = find_probability(tags.objects, tags.attributes, attribute_prior)
     appearance = learned.state.appearance.mean[: tags.objects.shape[1]]
     sums = Deviations.none(tags.attributes.shape[1], appearance.shape[1])
     for batch, log_odds in infer_batches(batches, learned, allowed):
