@@ -305,7 +305,7 @@ def test_a_network_of_the_user_keeps_its_path(path: Path) -> None:
 
 def test_an_older_schema_is_refused_with_the_remedy(path: Path) -> None:
     rewrite_header(path, schema=11)
-    with pytest.raises(InputError, match=r"that is older \(schema 12, this one reads 13\); train again"):
+    with pytest.raises(InputError, match=r"that is older \(schema 11, this one reads 13\); train again"):
         load_model(path)
 
 
