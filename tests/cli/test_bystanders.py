@@ -62,6 +62,9 @@ def list_contents(folder: Path) -> dict[str, bytes]:
         ("export models/my.model a.jpg -o . --format coco", "is there already"),
         ("export models/my.model a.jpg -o . --format labelme", "is there already"),
         ("export models/my.model a.jpg -o a.png --format coco", "is a file"),
+        ("write-back photos --changes photos/list.txt", "is neither .csv nor .jsonl"),
+        ("write-back photos --changes parts/desk.csv", "it must have photo,word,kind,present"),
+        ("write-back photos --changes a.png --to xmp", "is neither .csv nor .jsonl"),
     ],
 )
 def test_files_of_the_user_are_never_changed(home: Path, command: str, message: str) -> None:

@@ -49,7 +49,13 @@ def make_files(format: WriteFiles, *photos: ExportedPhoto, target: Target = TARG
     """The files of an export that has no problems."""
     made = list(format(iter(photos), target))
     assert not any(isinstance(one, Problem) for one in made), made
-    return {one.name: one.content for one in made if isinstance(one, OutputFile)}
+    return {
+        (one.name if isinstance(one, OutputFile) else one.path.relative_to(target.folder).as_posix()): (
+            one.content if isinstance(one, OutputFile) else one.after
+        )
+        for one in made
+        if not isinstance(one, Problem)
+    }
 
 
 def fill_polygon(polygon: Array, shape: tuple[int, ...]) -> Array:

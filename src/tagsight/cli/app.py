@@ -18,6 +18,7 @@ COMMANDS = {  # with the first sentence of its help
     "inspect": "Count a collection's photos and tags, and list the photos that cannot be used.",
     "index": "Annotate every photo once for 'tagsight find'; later runs annotate only new and changed photos.",
     "find": "Find photos by words or by a similar photo; the best come first, with the region and its score.",
+    "write-back": "Write changes of tags into your files; everything else in them is kept byte by byte.",
     "name": "Name a discovered factor, so that queries can contain it; the model is not changed.",
     "serve": "Search and annotate photos in the browser.",
     "demo": "Render a collection, train a model on its tags, and write a page that shows the predictions.",
@@ -40,7 +41,7 @@ class _Commands(TyperGroup):
 def load_command(name: str) -> TyperCommand:
     """The command of a module."""
     app = typer.Typer(add_completion=False)
-    app.command(name)(import_module(f"tagsight.cli.{name}").run)
+    app.command(name)(import_module(f"tagsight.cli.{name.replace('-', '_')}").run)
     command = get_command(app)
     assert isinstance(command, TyperCommand)
     return command

@@ -18,6 +18,7 @@ ADVICE = {  # how to continue a command that was stopped
     "annotate": "the photos printed are done; run the command again for the others",
     "segment": "the masks written are complete; run the same command again for the others",
     "export": "no file is half-written; run the same command again for the whole export",
+    "write-back": "every file is as it was or complete; run the same command again for the others",
     "index": "the same command continues from here",
     "serve": "run the same command to serve again",
     "demo": "run the same command to start again; features that were extracted are not extracted again",

@@ -67,3 +67,9 @@ def find_remedy(name: str | PurePath) -> str | None:
     if suffix in _AVIF_SUFFIXES and not _READS_AVIF:
         return "the installed Pillow is built without AVIF: install a Pillow of PyPI, or convert the photo to JPEG"
     return None
+
+
+def is_image(name: str | PurePath) -> bool:
+    """Whether a file has the suffix of an image, of a format that is read here or of another one."""
+    suffix = PurePath(name).suffix.lower()
+    return suffix in PHOTO_SUFFIXES or suffix in OTHER_IMAGE_SUFFIXES or find_remedy(name) is not None

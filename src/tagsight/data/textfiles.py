@@ -67,8 +67,13 @@ def read_csv(path: Path) -> Records:
 
     A quote that is never closed would hide the rest of the file, so it raises an InputError.
     """
+    return parse_csv(path, read_text(path))
+
+
+def parse_csv(path: Path, text: str) -> Records:
+    """The content of a CSV file from its text without a byte order mark; `path` is for messages."""
     csv.field_size_limit(_CELL_LIMIT)
-    lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     columns: tuple[str, ...] = ()
     records: list[Record] = []
     faults: list[Fault] = []
@@ -107,11 +112,16 @@ def _read_header(path: Path, cells: list[str]) -> tuple[str, ...]:
 
 def read_jsonl(path: Path) -> Records:
     """Read a file with one JSON object per line."""
+    return parse_jsonl(read_text(path))
+
+
+def parse_jsonl(text: str) -> Records:
+    """The content of a JSON lines file from its text without a byte order mark."""
     columns: dict[str, None] = {}
     records: list[Record] = []
     faults: list[Fault] = []
     # JSON strings may have U+2028 and similar characters unescaped: only a newline ends a line.
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         where = f"line {number}"
         if not line.strip():
             continue

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-# Invisible characters: two tags that differ by one of these look the same.
-_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+"""Invisible characters, for `str.translate`: two tags that differ by one of these look the same."""
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 KINDS = {"object": "object", "noun": "object", "attribute": "attribute", "adjective": "attribute"}
@@ -48,7 +49,7 @@ def normalise_tag(text: str) -> str:
     It is the compatibility caseless form of Unicode, NFKC(fold(NFKC(fold(NFD(text))))); one folding is not enough,
     since NFKC can produce capitals. Control characters and every kind of space become single spaces.
     """
-    visible = _CONTROL.sub(" ", text).translate(_INVISIBLE)
+    visible = _CONTROL.sub(" ", text).translate(INVISIBLE)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", visible).casefold())
     return " ".join(unicodedata.normalize("NFKC", folded.casefold()).split())
 

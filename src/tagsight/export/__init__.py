@@ -5,11 +5,11 @@ from itertools import chain
 from pathlib import Path
 
 from tagsight.data.collection import Problem
-from tagsight.errors import InputError
+from tagsight.errors import InputError, WriteError
 from tagsight.export import coco, cvat, labelme, labelstudio, voc, xmp, yolo
-from tagsight.export.output import Format, Target
+from tagsight.export.output import Format, OutputFile, Target
 from tagsight.export.record import ExportedPhoto
-from tagsight.storage.files import write_atomically
+from tagsight.storage.edits import FileChange, write_change
 from tagsight.storage.outputs import SharedFolder
 
 FORMATS: dict[str, Format] = {
@@ -35,9 +35,9 @@ def write_export(
 ) -> Iterator[Problem]:
     """Write the files of an export, each whole or not at all; yields what could not be exported.
 
-    A file is replaced only if it is as tagsight wrote it, or if the new content is merged with it (XMP sidecars). Other
-    files and `inputs` are kept and reported. Without a photo nothing is written, so that an empty export does not
-    replace another one.
+    A file is replaced only if it is as tagsight wrote it, or if it is edited (XMP sidecars) and nobody else changed it
+    meanwhile. Other files and `inputs` are kept and reported. Without a photo nothing is written, so that an empty
+    export does not replace another one.
     """
     output = SharedFolder(target.folder, inputs)
     output.check(format.files)
@@ -49,12 +49,13 @@ def write_export(
         if isinstance(made, Problem):
             yield made
             continue
-        if made.merged:
-            write_atomically(target.folder / made.name, made.content)
-            continue
+        path = made.path if isinstance(made, FileChange) else target.folder / made.name
         try:
-            output.check([made.name])
+            if isinstance(made, OutputFile):
+                output.write(made.name, made.content)
+            elif made.edits:
+                write_change(made)
+        except WriteError:
+            raise
         except InputError as error:
-            yield Problem(target.folder / made.name, str(error))
-            continue
-        output.write(made.name, made.content)
+            yield Problem(path, str(error))

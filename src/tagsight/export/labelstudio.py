@@ -12,10 +12,10 @@ from urllib.parse import quote
 import numpy as np
 
 from tagsight.data.vocabulary import Vocabulary
+from tagsight.data.writers.xmltext import drop_illegal, quote_attribute
 from tagsight.export.output import JsonList, OutputFile, Target
 from tagsight.export.record import ExportedPhoto, Instance
 from tagsight.export.runs import measure_runs
-from tagsight.export.xmltext import drop_illegal, quote_attribute
 from tagsight.types import Array
 
 LOCAL_FILES = "/data/local-files/?d="  # URL in Label Studio of a file below LOCAL_FILES_DOCUMENT_ROOT

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tagsight.data.collection import Problem
 from tagsight.data.vocabulary import Vocabulary
 from tagsight.errors import InputError
 from tagsight.export.record import ExportedPhoto
+from tagsight.storage.edits import FileChange
+
+Made = TypeVar("Made")
 
 
 class OutputFile(NamedTuple):
@@ -16,7 +19,6 @@ class OutputFile(NamedTuple):
 
     name: str
     content: bytes
-    merged: bool = False  # the content contains everything that the existing file has
 
 
 class Target(NamedTuple):
@@ -26,7 +28,7 @@ class Target(NamedTuple):
     folder: Path
 
 
-WriteFiles = Callable[[Iterable[ExportedPhoto], Target], Iterator[OutputFile | Problem]]
+WriteFiles = Callable[[Iterable[ExportedPhoto], Target], Iterator[OutputFile | FileChange | Problem]]
 """Takes photos one at a time and keeps none of their masks; files of the whole export are yielded last."""
 
 
@@ -41,10 +43,17 @@ def write_each(
     photos: Iterable[ExportedPhoto],
     name_file: Callable[[str], str],
     encode: Callable[[ExportedPhoto, str], bytes],
-    *,
-    merged: bool = False,
 ) -> Iterator[OutputFile | Problem]:
     """One file per photo, named by `name_file`; a photo whose file name another one has already is a problem."""
+    yield from make_each(photos, name_file, lambda photo, name: OutputFile(name, encode(photo, name)))
+
+
+def make_each(
+    photos: Iterable[ExportedPhoto],
+    name_file: Callable[[str], str],
+    make: Callable[[ExportedPhoto, str], Made],
+) -> Iterator[Made | Problem]:
+    """The result of `make` for each photo and the name of its file, as in `write_each`."""
     taken: dict[str, str] = {}
     for photo in photos:
         name = name_file(photo.name)
@@ -53,12 +62,12 @@ def write_each(
             yield Problem(photo.path, reason)
             continue
         try:
-            content = encode(photo, name)
+            made = make(photo, name)
         except InputError as error:
             yield Problem(photo.path, str(error))
             continue
         taken[name] = photo.name
-        yield OutputFile(name, content, merged)
+        yield made
 
 
 def to_json(value: Any) -> bytes:

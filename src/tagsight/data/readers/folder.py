@@ -5,6 +5,7 @@ by ``;``. ``tags.jsonl`` has one object per line with the same keys and JSON lis
 ``attributes`` may be absent. Image names are relative to the folder of the file.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tagsight.data.collection import Problem, Row, Table
@@ -21,10 +22,7 @@ def read(path: Path, options: Options) -> Table:
     del options
     source = find_table(path, "tags")
     table = read_records(source)
-    if table.columns and ("image" not in table.columns or not {"objects", "attributes"} & set(table.columns)):
-        raise InputError(
-            f"{str(source)!r} has the columns {', '.join(map(repr, table.columns))}: it must have {','.join(COLUMNS)}"
-        )
+    check_columns(source, table.columns)
     rows = make_rows(source, table, _make_row)
     ignored = tuple(
         Problem(source, f"column {column!r} is not read; only {', '.join(COLUMNS)} are")
@@ -32,6 +30,14 @@ def read(path: Path, options: Options) -> Table:
         if column not in COLUMNS
     )
     return Table(source, source.parent, rows.rows, problems=ignored + rows.problems)
+
+
+def check_columns(source: Path, columns: Sequence[str]) -> None:
+    """Raise InputError unless the columns of a tags file are sufficient; a file without any record has none."""
+    if columns and ("image" not in columns or not {"objects", "attributes"} & set(columns)):
+        raise InputError(
+            f"{str(source)!r} has the columns {', '.join(map(repr, columns))}: it must have {','.join(COLUMNS)}"
+        )
 
 
 def _make_row(record: Record) -> Row:

@@ -1,9 +1,9 @@
 """Photos that contain their keywords: XMP and IPTC in the file, and ``.xmp`` files beside it.
 
 Keywords are not marked as nouns or adjectives: a word list (``word,kind``) tells them apart. Words that it lacks are
-left out and reported once. Every level of a hierarchical keyword ("animals|horse") is a keyword. A sidecar is named
-``photo.xmp`` or ``photo.jpg.xmp``. Every photo under the folder is listed, with keywords or without. Links to files are
-read like files.
+left out and reported once. Every level of a hierarchical keyword ("animals|horse", in digiKam's list "animals/horse")
+is a keyword. A sidecar is named ``photo.xmp`` or ``photo.jpg.xmp``; the keywords of both and of the photo are merged.
+Every photo under the folder is listed, with keywords or without. Links to files are read like files.
 """
 
 from pathlib import Path

@@ -12,7 +12,7 @@ from tagsight.errors import InputError
 
 READ_BY_SUFFIX: dict[str, Callable[[Path], Records]] = {".csv": read_csv, ".jsonl": read_jsonl}
 
-_OTHER_SEPARATOR = re.compile(r"[,|\t\n\r\uff0c\uff1b\u3001]")
+OTHER_SEPARATOR = re.compile(r"[,|\t\n\r\uff0c\uff1b\u3001]")
 """Wrong separators of tags, instead of a semicolon; the last three are East Asian punctuation."""
 
 
@@ -88,7 +88,7 @@ def read_tags(record: Record, key: str) -> tuple[str, ...]:
 
 def _split_tags(text: str, key: str) -> tuple[str, ...]:
     """The tags in a text; InputError for another separator, since "cat, dog" would be one tag."""
-    if _OTHER_SEPARATOR.search(text.strip()):
+    if OTHER_SEPARATOR.search(text.strip()):
         raise InputError(
             f"{key!r} is {text!r}: separate tags by ';' (a tag that contains another separator needs a .jsonl file)"
         )
