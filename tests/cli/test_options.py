@@ -25,7 +25,7 @@ DOCUMENTED = (StackedIBP, TrainOptions, IndexOptions, open_collection, train, Mo
 OTHER_MEANING = {"device", "engine"}  # of `StackedIBP`: for `fit` alone
 ARGUMENTS = {"photos", "folder", "progress"}  # of functions, and no options
 OF_PRESETS = {"coupling", "affinity", "centred"}  # None on the command line: the default or the preset's value
-ONLY_COMMAND = {"collection", "model", "output", "json", "help", "backbone"}
+ONLY_COMMAND = {"collection", "paths", "output", "json", "help", "backbone"}
 
 
 def list_defaults(path: Path, name: str) -> dict[str, ast.expr]:
