@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo pictures test test-fast test-matrix test-bytes test-interop coverage check docs dist bench results lock clean
+.PHONY: setup demo starter pictures test test-fast test-matrix test-bytes test-interop coverage check docs dist bench results lock clean
 
 setup: $(READY)
 
@@ -14,6 +14,11 @@ $(READY): requirements.lock pyproject.toml benchmarks/pyproject.toml
 
 demo: setup
 	$(BIN)/tagsight demo -o demo
+
+# The starter model of the package, its figures, its table and its picture. TAGSIGHT_DATA is the folder of apascal/.
+starter: setup
+	$(BIN)/python benchmarks/starter_model.py
+	$(BIN)/python benchmarks/starter_picture.py
 
 pictures: setup
 	$(BIN)/python -m docs.screenshots

@@ -45,14 +45,15 @@ def check_source(source: Path, version: str) -> None:
     """The source distribution has what the package is built from and tested with."""
     with tarfile.open(source) as archive:
         names = set(archive.getnames())
-    needed = ("LICENSE", "README.md", "pyproject.toml", "src/tagsight/py.typed", "tests/conftest.py")
+    shipped = "src/tagsight/starter/starter.model"
+    needed = ("LICENSE", "README.md", "pyproject.toml", "src/tagsight/py.typed", shipped, "tests/conftest.py")
     missing = [name for name in needed if f"tagsight-{version}/{name}" not in names]
     if missing:
         sys.exit(f"{source.name} has no {', '.join(missing)}")
 
 
 def check_install(wheel: Path, version: str, folder: Path) -> None:
-    """In a new environment the command prints its version and trains a model, which Python loads."""
+    """In a new environment the command prints its version, annotates a photo and trains a model that Python loads."""
     venv.create(folder / "venv", with_pip=True)
     python, command = folder / "venv/bin/python", folder / "venv/bin/tagsight"
     run(folder, python, "-m", "pip", "install", "--quiet", wheel)
@@ -60,6 +61,9 @@ def check_install(wheel: Path, version: str, folder: Path) -> None:
     printed = run(folder, command, "--version").strip()
     if printed != f"tagsight {version}":
         sys.exit(f"`tagsight --version` prints {printed!r} instead of 'tagsight {version}'")
+    photo = REPOSITORY / "docs/images/photos/cat.jpg"
+    if "  cat " not in run(folder, command, "annotate", photo):
+        sys.exit(f"`tagsight annotate` does not find the cat in {photo.name}")
     run(folder, command, "demo", "-o", "demo", "--photos", "20")
     run(folder, python, "-c", "import tagsight; tagsight.load('demo/demo.model')")
 

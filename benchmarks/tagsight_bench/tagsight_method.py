@@ -36,6 +36,13 @@ class StackedIBPMethod:
         self._options = TrainOptions(**parameters, weights=weights)
         self._predictor: Predictor
 
+    @classmethod
+    def from_predictor(cls, predictor: Predictor) -> Self:
+        """The method with a predictor that is fitted already."""
+        method = cls()
+        method._predictor = predictor
+        return method
+
     def fit(self, photos: Sequence[PhotoFeatures], tags: Tags, *, seed: int = 0) -> Self:
         """Fit to photos and their tags."""
         self._predictor = fit_photos(photos, tags, replace(self._options, seed=seed)).predictor

@@ -50,6 +50,7 @@ from tagsight.predict.annotate import (
 from tagsight.predict.factors import Factor, list_factors
 from tagsight.predict.model_file import load_model, save_model
 from tagsight.predict.segment import refine_objects, segment_objects
+from tagsight.predict.shipped import locate_model
 from tagsight.predict.trained_model import PhotoPredictor, PredictedPhoto, TrainedModel
 from tagsight.runtime.interrupts import STOP, check_stop
 from tagsight.runtime.memory import read_size
@@ -133,14 +134,19 @@ def _check_known(options: Iterable[str], record: type, task: str) -> None:
             raise InputError(f"{task} has no option {name!r}; choose from {', '.join(known)}")
 
 
-def load(path: PathInput, *, backbone: PathInput | None = None) -> "Model":
-    """Load a model that `Model.save` or `tagsight train` wrote.
+def load(path: PathInput | None = None, *, backbone: PathInput | None = None) -> "Model":
+    """Load a model that `Model.save` or `tagsight train` wrote, or a model that the package ships.
 
-    `backbone` is the present path of the ONNX network that the model was trained with, if that file was moved.
+    Args:
+        path: the model file, or the name of a shipped model, such as `starter`. A file takes precedence over a shipped
+            model of the same name. Default: the model `starter`, which knows everyday objects.
+        backbone: the present path of the ONNX network that the model was trained with, if that file was moved.
 
+    >>> tagsight.load().segment("a.jpg").overlay().save("outlined.png")
     >>> model = tagsight.load("my.model")
     """
-    return Model(load_model(Path(path), backbone=None if backbone is None else Path(backbone)))
+    located = locate_model(None if path is None else Path(path))
+    return Model(load_model(located, backbone=None if backbone is None else Path(backbone)))
 
 
 @dataclass(frozen=True)

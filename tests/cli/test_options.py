@@ -24,7 +24,7 @@ from tagsight.training.options import ATTRIBUTES_OF, PRESET_OPTIONS, TRAIN_PRESE
 DOCUMENTED = (StackedIBP, TrainOptions, IndexOptions, open_collection, train, Model.index, Model.update_index)
 OTHER_MEANING = {"device", "engine"}  # of `StackedIBP`: for `fit` alone
 ARGUMENTS = {"photos", "folder", "progress"}  # of functions, and no options
-ONLY_COMMAND = {"collection", "model", "output", "json", "help", "backbone"}
+ONLY_COMMAND = {"collection", "paths", "output", "json", "help", "backbone"}
 
 
 def list_defaults(path: Path, name: str) -> dict[str, ast.expr]:

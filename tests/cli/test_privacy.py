@@ -45,6 +45,7 @@ def test_no_command_opens_a_socket(trained: Trained, tmp_path: Path, monkeypatch
     commands = (
         ("train", trained.photos / "train", "-o", model, "--free", 1, "--regions", 20, "--workers", 2),
         ("annotate", model, photos[0]),
+        ("annotate", photos[0]),
         ("segment", model, photos[0], "-o", tmp_path / "masks"),
         ("index", model, trained.photos / "train", "-o", index, "--workers", 2),
         ("find", index, "free-1"),

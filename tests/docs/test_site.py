@@ -24,6 +24,7 @@ EXECUTED = {
     "docs/howto/outlines.md": "tests/cli/test_refine.py",
     "docs/howto/python.md": "tests/docs/test_howto_python.py",
     "docs/howto/serve.md": "tests/web/test_serve_guide.py",
+    "docs/howto/starter.md": "tests/docs/test_howto_starter.py",
     "docs/howto/write-back.md": "tests/cli/test_write_back.py",
 }
 """The test that runs the `python` and `sh` blocks of each page that has some."""

@@ -15,6 +15,7 @@ COMMANDS = {  # with the first sentence of its help
     "segment": "Outline the objects of photos and write a mask of each photo.",
     "export": "Write the objects of photos, with outlines, scores and attributes, for other programs.",
     "factors": "List the tagged and discovered factors: how often each occurs, with which others, and example regions.",
+    "models": "List the models that tagsight ships: their words, training photos, accuracy and limits.",
     "inspect": "Count a collection's photos and tags, and list the photos that cannot be used.",
     "index": "Annotate every photo once for 'tagsight find'; later runs annotate only new and changed photos.",
     "find": "Find photos by words or by a similar photo; the best come first, with the region and its score.",

@@ -5,8 +5,13 @@ from typing import Annotated
 
 import typer
 
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that 'tagsight train' wrote.")]
-Images = Annotated[list[Path], typer.Argument(metavar="IMAGE...", help="Photos, or folders of photos.")]
+MODEL_HELP = "a model file of 'tagsight train', or a name of 'tagsight models'. Default: the model 'starter'."
+
+ModelFile = Annotated[Path | None, typer.Argument(metavar="MODEL", help=f"Model: {MODEL_HELP}", show_default=False)]
+ModelAndImages = Annotated[
+    list[Path],
+    typer.Argument(metavar="[MODEL] IMAGE", help=f"Photos, or folders of photos. MODEL: {MODEL_HELP}"),
+]
 IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder that 'tagsight index' wrote.")]
 CollectionFolder = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of tagged photos.")]
 

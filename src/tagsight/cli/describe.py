@@ -5,16 +5,15 @@ from typing import Annotated
 
 import typer
 
-from tagsight.api import load
-from tagsight.cli.arguments import AsJson, Backbone, ModelFile, Threshold
+from tagsight.cli.arguments import MODEL_HELP, AsJson, Backbone, Threshold
 from tagsight.cli.console import format_object, print_json
+from tagsight.cli.model_choice import open_model, split_one
 from tagsight.errors import InputError
 from tagsight.predict.annotate import N_ATTRIBUTES, Box
 
 
 def run(
-    model: ModelFile,
-    image: Annotated[Path, typer.Argument(metavar="IMAGE", help="A photo.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="[MODEL] IMAGE", help=f"A photo. MODEL: {MODEL_HELP}")],
     object: Annotated[str, typer.Option("--object", help="Name of the object to describe.")],
     box: Annotated[
         str | None,
@@ -27,7 +26,8 @@ def run(
 ) -> None:
     """Describe one object of a photo by its attributes."""
     part = None if box is None else parse_box(box)
-    loaded = load(model, backbone=backbone)
+    model, (image,) = split_one(paths, "photo")
+    loaded = open_model(model, backbone)
     found = loaded.describe(image, object, box=part, attributes=attributes, threshold=threshold)
     if json:
         print_json({"image": str(image), "objects": [found.to_json()]})

@@ -5,16 +5,15 @@ from typing import Annotated
 
 import typer
 
-from tagsight.api import load
-from tagsight.cli.arguments import Backbone, Images, MaskThreshold, ModelFile
+from tagsight.cli.arguments import Backbone, MaskThreshold, ModelAndImages
 from tagsight.cli.console import show_text
+from tagsight.cli.model_choice import open_model, split_photos
 from tagsight.export import FORMATS
 from tagsight.export.record import ATTRIBUTE_THRESHOLD
 
 
 def run(
-    model: ModelFile,
-    images: Images,
+    paths: ModelAndImages,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Folder for the files.")],
     format: Annotated[str, typer.Option(help=f"Format of the files: {', '.join(FORMATS)}.")],
     threshold: MaskThreshold = 0.0,
@@ -31,7 +30,8 @@ def run(
     backbone: Backbone = None,
 ) -> None:
     """Write the objects of photos, with outlines, scores and attributes, for other programs."""
-    summary = load(model, backbone=backbone).export(
+    model, images = split_photos(paths)
+    summary = open_model(model, backbone).export(
         images,
         output,
         format=format,

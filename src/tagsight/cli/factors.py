@@ -1,18 +1,18 @@
 """tagsight factors."""
 
-from tagsight.api import load
 from tagsight.cli.arguments import AsJson, Backbone, ModelFile, Page
 from tagsight.cli.console import print_json, show_text
+from tagsight.cli.model_choice import open_model
 from tagsight.pictures.factor_page import render_factors
 from tagsight.storage.files import write_atomically
 from tagsight.storage.outputs import check_output_file, is_page
 
 
-def run(model: ModelFile, output: Page = None, backbone: Backbone = None, json: AsJson = False) -> None:
+def run(model: ModelFile = None, output: Page = None, backbone: Backbone = None, json: AsJson = False) -> None:
     """List the tagged and discovered factors: how often each occurs, with which others, and example regions."""
     if output is not None:
         check_output_file(output, "a page of tagsight", is_page)
-    loaded = load(model, backbone=backbone)
+    loaded = open_model(model, backbone)
     factors = loaded.list_factors()
     if output is not None:
         write_atomically(output, render_factors(loaded.trained, factors).encode())

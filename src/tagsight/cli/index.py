@@ -5,17 +5,20 @@ from typing import Annotated
 
 import typer
 
-from tagsight.api import IndexOptions, load
-from tagsight.cli.arguments import AsJson, Backbone, ModelFile
+from tagsight.api import IndexOptions
+from tagsight.cli.arguments import MODEL_HELP, AsJson, Backbone
 from tagsight.cli.console import print_json, show_text
+from tagsight.cli.model_choice import open_model, split_one
 from tagsight.cli.options import Address, Engine, Format, PhotoFolder, Split, Workers
 
 DEFAULTS = IndexOptions()
 
 
 def run(
-    model: ModelFile,
-    collection: Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of photos, tagged or not.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="[MODEL] COLLECTION", help=f"Folder of photos, tagged or not. MODEL: {MODEL_HELP}"),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="INDEX", help="Folder of the index.")],
     engine: Engine = DEFAULTS.engine,
     address: Address = DEFAULTS.address,
@@ -27,7 +30,8 @@ def run(
     json: AsJson = False,
 ) -> None:
     """Annotate every photo once for 'tagsight find'; later runs annotate only new and changed photos."""
-    built = load(model, backbone=backbone).update_index(
+    model, (collection,) = split_one(paths, "collection")
+    built = open_model(model, backbone).update_index(
         collection,
         output,
         format=format,

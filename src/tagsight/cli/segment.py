@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from tagsight.api import load
-from tagsight.cli.arguments import Backbone, Images, MaskThreshold, ModelFile
+from tagsight.cli.arguments import Backbone, MaskThreshold, ModelAndImages
 from tagsight.cli.console import list_problems, show_text
+from tagsight.cli.model_choice import open_model, split_photos
 from tagsight.data.collection import Problem
 from tagsight.data.listing import ChosenPhoto, choose_photos
 from tagsight.errors import UnreadablePhotoError
@@ -18,8 +18,7 @@ from tagsight.storage.outputs import SharedFolder
 
 
 def run(
-    model: ModelFile,
-    images: Images,
+    paths: ModelAndImages,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the masks.")],
     overlay: Annotated[bool, typer.Option(help="Also write NAME.overlay.jpg, the photo with outlines.")] = False,
     threshold: MaskThreshold = 0.0,
@@ -35,7 +34,8 @@ def run(
     two photos would share a name, both masks have the photo's full name: DIR/NAME.jpg.png. Masks of an earlier run are
     replaced, other files are not.
     """
-    loaded = load(model, backbone=backbone)
+    model, images = split_photos(paths)
+    loaded = open_model(model, backbone)
     chosen = choose_photos(images)
     list_problems(chosen.problems)
     masks = {photo: f"{name.as_posix()}.png" for photo, name in name_outputs(chosen.photos).items()}
