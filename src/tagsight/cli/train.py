@@ -9,6 +9,7 @@ from tagsight.api import Model, train
 from tagsight.cli.arguments import AsJson, CollectionFolder
 from tagsight.cli.console import print_json, show_text
 from tagsight.cli.options import (
+    COLLECTION,
     COMPUTING,
     Address,
     Engine,
@@ -21,8 +22,8 @@ from tagsight.cli.options import (
     option,
 )
 from tagsight.data.collection import Collection
-from tagsight.data.readers import open_collection
 from tagsight.engine.checkpoint import check_checkpoint_folder, checkpoint_folder, has_checkpoint, remove_checkpoint
+from tagsight.review.decided import OpenArguments, open_decided
 from tagsight.runtime.messages import print_message
 from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import check_output_file, is_model
@@ -62,6 +63,8 @@ PhotoPrior = Annotated[float | None, option("photo_prior", panel=MODEL)]
 Seed = Annotated[int, option("seed", minimum=0)]
 Device = Annotated[str, option("device", panel=COMPUTING)]
 Memory = Annotated[str | None, option("memory", panel=COMPUTING)]
+Decisions = Annotated[bool, option("decisions", "--decisions/--no-decisions", panel=COLLECTION)]
+Journal = Annotated[Path | None, option("journal", panel=COLLECTION, metavar="FILE")]
 Resume = Annotated[bool, option("resume", "--resume")]
 
 
@@ -95,6 +98,8 @@ def run(
     synonyms: SynonymFile = None,
     words: WordFile = None,
     images: PhotoFolder = None,
+    decisions: Decisions = True,
+    journal: Journal = None,
     json: AsJson = False,
 ) -> None:
     """Train a model on a folder of tagged photos."""
@@ -121,8 +126,17 @@ def run(
         "n_workers": n_workers,
         "memory": memory,
     }
-    opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
-    _print_summary(_train(opened, output, options, resume), output, json)
+    reading = OpenArguments(format=format, split=split, synonyms=synonyms, words=words, images=images)
+    _print_summary(_train(_open(collection, decisions, journal, reading), output, options, resume), output, json)
+
+
+def _open(place: Path, decisions: bool, journal: Path | None, reading: OpenArguments) -> Collection:
+    """The collection in a folder with the decisions of its journal, which are reported."""
+    opened = open_decided(place, decisions=decisions, journal=journal, **reading)
+    if opened.journal is not None:
+        count = f"{opened.n_decisions} {'decision' if opened.n_decisions == 1 else 'decisions'}"
+        print_message(f"applies {count} of the journal {str(opened.journal)!r}; --no-decisions leaves them out")
+    return opened.collection
 
 
 def _train(collection: Collection, output: Path, options: dict[str, Any], resume: bool) -> Model:
