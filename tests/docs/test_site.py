@@ -23,6 +23,7 @@ EXECUTED = {
     "docs/howto/large.md": "tests/docs/test_howto_large.py",
     "docs/howto/outlines.md": "tests/cli/test_refine.py",
     "docs/howto/python.md": "tests/docs/test_howto_python.py",
+    "docs/howto/review.md": "tests/docs/test_howto_review.py",
     "docs/howto/serve.md": "tests/web/test_serve_guide.py",
 }
 """The test that runs the `python` and `sh` blocks of each page that has some."""

@@ -265,6 +265,20 @@ def test_a_journal_in_a_read_only_folder_is_read_and_not_written(
         open_journal(path)
 
 
+def test_a_full_disk_loses_nothing_and_writing_goes_on_afterwards(journal: Journal) -> None:
+    journal.append([YES], author="ann")
+    (most,) = journal._connection.execute("PRAGMA max_page_count").fetchone()
+    journal._connection.execute("PRAGMA max_page_count = 1")  # as many as there are
+    many = [YES._replace(photo=f"{n}.jpg") for n in range(2000)]
+    with pytest.raises(InputError, match="free some space") as error:
+        journal.append(many, author="ann")
+    assert "\n" not in str(error.value)
+    assert [entry.photo for entry in journal.list_current()] == ["a.jpg"]
+    journal._connection.execute(f"PRAGMA max_page_count = {most}")
+    journal.append(many, author="ann")
+    assert len(journal.list_current()) == 2001
+
+
 def test_threads_share_a_journal(journal: Journal) -> None:
     def write(author: str) -> None:
         for n in range(20):

@@ -11,7 +11,7 @@ from tagsight.cli.console import print_json, show_text
 from tagsight.cli.options import Format, PhotoFolder, Split, SynonymFile, WordFile
 from tagsight.data.collection import Collection
 from tagsight.errors import InputError
-from tagsight.review.decided import check_decisions, list_kinds, open_for_review
+from tagsight.review.decided import check_decisions, find_name, list_kinds, open_for_review
 from tagsight.review.exchange import read_decisions
 from tagsight.review.journal import locate_journal, open_journal, read_current
 from tagsight.review.records import Decision, Entry, Kind, State, check_word, is_kind, is_state
@@ -64,8 +64,11 @@ def run(
     elif photo is None or word is None or chosen is None:
         raise InputError(ONE_ACTION)
     else:
-        decisions = [Decision(photo, _find_kind(word, kind, opened, entries), word, chosen)]
+        decisions = [Decision(find_name(opened.root, photo), _find_kind(word, kind, opened, entries), word, chosen)]
     checked = check_decisions(decisions, opened, entries)
+    if not checked:
+        _print(path, [], json, "recorded")
+        return
     with open_journal(path) as written:
         _print(path, written.append(checked, author=name), json, "recorded")
 

@@ -10,7 +10,7 @@ from tagsight.cli.console import list_problems, print_json, show_text
 from tagsight.cli.options import Format, PhotoFolder, Split, SynonymFile, WordFile
 from tagsight.data.collection import Collection
 from tagsight.errors import InputError
-from tagsight.review.decided import open_for_review
+from tagsight.review.decided import find_name, open_for_review
 from tagsight.review.journal import locate_journal, read_current
 from tagsight.review.queues import QUEUES, TOP, Item, list_next, list_pairs, review_photo, review_word
 from tagsight.review.table import ReviewTable, make_table
@@ -64,7 +64,7 @@ def _list_items(
     table: ReviewTable, queue: str | None, word: str | None, photo: str | None, top: int, threshold: float
 ) -> list[Item]:
     column = None if word is None else table.find_word(word)
-    row = None if photo is None else table.find_photo(photo)
+    row = None if photo is None else table.find_photo(find_name(table.root, photo))
     if queue == "next":
         return list_next(table, vectors=_extract_vectors(table), word=column, top=top)
     if queue is not None or (row is None and column is None):
@@ -103,7 +103,7 @@ def _make_table(
     if missing == len(table.photos):
         raise InputError(f"{str(source)!r} has none of the photos of {str(collection.root)!r}: index them first")
     if missing and built is None:
-        print_message(f"photos that are not in the index: {missing}; run 'tagsight index' again to add them")
+        print_message(f"photos that are not in the index and have no scores: {missing}; a model would score them")
     return table
 
 

@@ -1,5 +1,6 @@
 """Collections for review, and collections with the decisions of their journal applied."""
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypedDict, Unpack
@@ -101,6 +102,15 @@ def apply_decisions(collection: Collection, entries: Iterable[Entry]) -> Decided
 def name_photo(collection: Collection, path: Path) -> str:
     """The name of a photo in the journal: its path relative to the collection's folder, with /."""
     return path.relative_to(collection.root).as_posix()
+
+
+def find_name(root: Path, text: str) -> str:
+    """The name of a photo that is given by its path in the folder `root` or in the current folder."""
+    place = Path(os.path.abspath(text))
+    from_here = os.path.isabs(text) or not (root / text).exists()
+    if from_here and place.exists() and place.is_relative_to(os.path.abspath(root)):
+        return place.relative_to(os.path.abspath(root)).as_posix()
+    return os.path.normpath(text)
 
 
 def check_decisions(decisions: Iterable[Decision], collection: Collection, entries: Iterable[Entry]) -> list[Decision]:

@@ -137,10 +137,11 @@ class Journal:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield _Rows(self._connection)
+                self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
 
 
 class _Rows:

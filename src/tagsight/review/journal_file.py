@@ -80,8 +80,8 @@ def report_errors(path: Path) -> Generator[None]:
         reason = str(problem)
         if "locked" in reason:
             raise InputError(f"other programs use the journal {str(path)!r} all the time; try again later") from problem
-        remedy = "free some space" if "full" in reason else "choose another place with --journal"
-        raise WriteError(path, reason, remedy) from problem
+        space = "free some space or " if "full" in reason or "I/O" in reason else ""
+        raise WriteError(path, reason, f"{space}choose another place with --journal") from problem
     except sqlite3.DatabaseError as problem:
         raise InputError(
             f"the journal {str(path)!r} is damaged ({problem}): restore it from a backup, or move it away"
