@@ -131,5 +131,5 @@ def is_state(value: Any) -> TypeGuard[State]:
 def _check_text(text: str, meaning: str, longest: int) -> None:
     if len(text) > longest:
         raise InputError(f"the {meaning} {text[:20]!r}... has {len(text)} characters; at most {longest} are allowed")
-    if any(unicodedata.category(letter) in _CONTROL for letter in text):
+    if not text.isprintable() and any(unicodedata.category(letter) in _CONTROL for letter in text):
         raise InputError(f"the {meaning} {text!r} has control characters: remove them")
