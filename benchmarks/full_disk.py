@@ -33,6 +33,7 @@ def list_commands(inputs: Inputs, out: Path) -> dict[str, list[str]]:
     """The commands that write, by name."""
     train = ["train", f"{inputs.photos}/train", "-o", str(out / "a.model"), "--free", "3", "--regions", "30"]
     test = f"{inputs.photos}/test"
+    decision = ["yes", "--photo", "0000.jpg", "--word", "zebra", "--kind", "object"]
     return {
         "train": train,
         "train --memory": [*train, "--memory", "2GB"],
@@ -43,6 +44,7 @@ def list_commands(inputs: Inputs, out: Path) -> dict[str, list[str]]:
         "factors": ["factors", inputs.model, "-o", str(out / "factors.html")],
         "find": ["find", inputs.index_folder, "free-1", "-o", str(out / "found.html")],
         "name": ["name", str(out / "a.index"), "free-2", "zigzag"],
+        "decide": ["decide", f"{inputs.photos}/train", *decision, "--journal", str(out / "decisions.sqlite")],
         "demo": ["demo", "-o", str(out / "demo"), "--photos", "20"],
     }
 

@@ -24,6 +24,7 @@ LAYERS = [
     {"predict"},
     {"pictures"},
     {"training", "index", "export"},
+    {"review"},
     {"api"},
     {"web", "demo"},
     {"cli"},

@@ -27,7 +27,6 @@ from PIL import Image
 from tagsight.data.collection import Collection, Problem
 from tagsight.data.listing import list_photos
 from tagsight.data.photo import Photo, convert_image, read_photo
-from tagsight.data.readers import open_collection
 from tagsight.data.summary import find_weaknesses
 from tagsight.data.vocabulary import Tags
 from tagsight.engine.devices import check_engine, open_engine
@@ -52,6 +51,7 @@ from tagsight.predict.model_file import load_model, save_model
 from tagsight.predict.segment import refine_objects, segment_objects
 from tagsight.predict.shipped import locate_model
 from tagsight.predict.trained_model import PhotoPredictor, PredictedPhoto, TrainedModel
+from tagsight.review.decided import OpenArguments, open_decided
 from tagsight.runtime.interrupts import STOP, check_stop
 from tagsight.runtime.memory import read_size
 from tagsight.runtime.progress import Report, show_progress
@@ -82,6 +82,8 @@ def train(
     synonyms: PathInput | None = None,
     words: PathInput | None = None,
     images: PathInput | None = None,
+    decisions: bool = True,
+    journal: PathInput | None = None,
     checkpoint: PathInput | None = None,
     resume: bool = False,
     progress: bool = True,
@@ -95,6 +97,8 @@ def train(
         preset: Train a model without region classifiers instead: `ws-mrf-sibp`, or one of the paper's models of
             regions, `ws-sibp` or `additive`. Options that are not given are the preset's.
         format, split, synonyms, words, images: arguments of `tagsight.open_collection`.
+        decisions: Apply the decisions of the journal that `tagsight decide` writes: yes adds a tag and no removes one.
+        journal: Journal of decisions. Default: `.tagsight/decisions.sqlite` in the folder of the photos, if it exists.
         checkpoint: Folder for checkpoints. Default: none are written.
         resume: Continue from the checkpoint of a stopped training.
         progress: Show progress bars.
@@ -108,7 +112,14 @@ def train(
     if isinstance(photos, Collection):
         collection = photos
     else:
-        collection = open_collection(photos, format=format, split=split, synonyms=synonyms, words=words, images=images)
+        reading: OpenArguments = {
+            "format": format,
+            "split": split,
+            "synonyms": synonyms,
+            "words": words,
+            "images": images,
+        }
+        collection = open_decided(Path(photos), decisions=decisions, journal=journal, **reading).collection
     for weakness in find_weaknesses(collection, fewest_photos=FEWEST_TO_HOLD_OUT):
         _warn(weakness)
     checkpointing = None if checkpoint is None else CheckpointOptions(Path(checkpoint), resume, STOP)

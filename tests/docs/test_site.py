@@ -23,6 +23,7 @@ EXECUTED = {
     "docs/howto/large.md": "tests/docs/test_howto_large.py",
     "docs/howto/outlines.md": "tests/cli/test_refine.py",
     "docs/howto/python.md": "tests/docs/test_howto_python.py",
+    "docs/howto/review.md": "tests/docs/test_howto_review.py",
     "docs/howto/serve.md": "tests/web/test_serve_guide.py",
     "docs/howto/starter.md": "tests/docs/test_howto_starter.py",
     "docs/howto/write-back.md": "tests/cli/test_write_back.py",

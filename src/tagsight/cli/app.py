@@ -22,6 +22,9 @@ COMMANDS = {  # with the first sentence of its help
     "write-back": "Write changes of tags into your files; everything else in them is kept byte by byte.",
     "name": "Name a discovered factor, so that queries can contain it; the model is not changed.",
     "serve": "Search and annotate photos in the browser.",
+    "review": "List words that photos probably lack, tags that are probably wrong, or photos worth tagging next.",
+    "decide": "Record in the journal of a collection which words photos have, or withdraw such decisions.",
+    "decisions": "Print the current decisions about the photos of a collection, yes or no.",
     "demo": "Render a collection, train a model on its tags, and write a page that shows the predictions.",
 }
 

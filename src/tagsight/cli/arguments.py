@@ -14,7 +14,19 @@ ModelAndImages = Annotated[
 ]
 IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder that 'tagsight index' wrote.")]
 CollectionFolder = Annotated[Path, typer.Argument(metavar="COLLECTION", help="Folder of tagged photos.")]
+CollectionPhotos = Annotated[
+    Path, typer.Argument(metavar="COLLECTION", help="Folder of photos, tagged or not, or its tags file.")
+]
 
+JournalFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--journal",
+        metavar="FILE",
+        help="Journal of decisions.",
+        show_default=".tagsight/decisions.sqlite in the folder of the photos",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Page = Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="HTML page to write.")]
 Threshold = Annotated[float, typer.Option(min=0.0, max=1.0, help="Leave out what is less probable.")]

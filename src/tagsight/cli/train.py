@@ -1,5 +1,6 @@
 """tagsight train."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from tagsight.api import Model, train
 from tagsight.cli.arguments import AsJson, CollectionFolder
 from tagsight.cli.console import print_json, show_text
 from tagsight.cli.options import (
+    COLLECTION,
     COMPUTING,
     Address,
     Engine,
@@ -22,14 +24,15 @@ from tagsight.cli.options import (
     option,
 )
 from tagsight.data.collection import Collection
-from tagsight.data.readers import open_collection
 from tagsight.engine.checkpoint import check_checkpoint_folder, checkpoint_folder, has_checkpoint, remove_checkpoint
+from tagsight.review.decided import OpenArguments, open_decided
 from tagsight.runtime.messages import print_message
 from tagsight.storage.locks import hold_lock
 from tagsight.storage.outputs import check_output_file, is_model
 from tagsight.training.options import TrainOptions
 
 DEFAULTS = TrainOptions()
+OPTIONS = {"preset", *(field.name for field in fields(TrainOptions))}  # of the training, among the arguments of `run`
 MODEL = "Options of the model"
 
 
@@ -65,6 +68,8 @@ Smoothing = Annotated[float | None, preset_option("smoothing")]
 Seed = Annotated[int, option("seed", minimum=0)]
 Device = Annotated[str, option("device", panel=COMPUTING)]
 Memory = Annotated[str | None, option("memory", panel=COMPUTING)]
+Decisions = Annotated[bool, option("decisions", "--decisions/--no-decisions", panel=COLLECTION)]
+Journal = Annotated[Path | None, option("journal", panel=COLLECTION, metavar="FILE")]
 Resume = Annotated[bool, option("resume", "--resume")]
 
 
@@ -99,47 +104,34 @@ def run(
     synonyms: SynonymFile = None,
     words: WordFile = None,
     images: PhotoFolder = None,
+    decisions: Decisions = True,
+    journal: Journal = None,
     json: AsJson = False,
 ) -> None:
     """Train a model on a folder of tagged photos."""
-    options = {
-        "preset": preset,
-        "features": features,
-        "n_regions": n_regions,
-        "n_free": n_free,
-        "coupling": coupling,
-        "affinity": affinity,
-        "centred": centred,
-        "noise": noise,
-        "exclusive": exclusive,
-        "shrinkage": shrinkage,
-        "attribute_shrinkage": attribute_shrinkage,
-        "start": start,
-        "photo_effect": photo_effect,
-        "attributes_of": attributes_of,
-        "photo_prior": photo_prior,
-        "smoothing": smoothing,
-        "seed": seed,
-        "device": device,
-        "engine": engine,
-        "address": address,
-        "n_workers": n_workers,
-        "memory": memory,
-    }
-    opened = open_collection(collection, format=format, split=split, synonyms=synonyms, words=words, images=images)
-    _print_summary(_train(opened, output, options, resume), output, json)
+    given = {name: value for name, value in locals().items() if name in OPTIONS and value is not None}
+    reading = OpenArguments(format=format, split=split, synonyms=synonyms, words=words, images=images)
+    _print_summary(_train(_open(collection, decisions, journal, reading), output, given, resume), output, json)
+
+
+def _open(place: Path, decisions: bool, journal: Path | None, reading: OpenArguments) -> Collection:
+    """The collection in a folder with the decisions of its journal, which are reported."""
+    opened = open_decided(place, decisions=decisions, journal=journal, **reading)
+    if opened.journal is not None:
+        count = f"{opened.n_decisions} {'decision' if opened.n_decisions == 1 else 'decisions'}"
+        print_message(f"applies {count} of the journal {str(opened.journal)!r}; --no-decisions leaves them out")
+    return opened.collection
 
 
 def _train(collection: Collection, output: Path, options: dict[str, Any], resume: bool) -> Model:
-    """Train with those of the options that are not None, and save the model."""
-    chosen = {name: value for name, value in options.items() if value is not None}
+    """Train with the options, and save the model."""
     checkpoint = checkpoint_folder(output)
     check_output_file(output, "a tagsight model", is_model)
     check_checkpoint_folder(checkpoint)
     busy = f"another training is writing {str(output)!r}; wait for it, or choose another --output"
     with hold_lock(output.with_name(f"{output.name}.lock"), wait=False, busy=busy, remove=True):
         _warn_about_checkpoint(checkpoint, resume)
-        model = train(collection, checkpoint=checkpoint, resume=resume, **chosen).save(output)
+        model = train(collection, checkpoint=checkpoint, resume=resume, **options).save(output)
         remove_checkpoint(checkpoint)
     return model
 

@@ -83,15 +83,35 @@ def collect(table: Table, *, name: str, synonyms: Synonyms = NO_SYNONYMS) -> Col
     gathered = _gather(table, synonyms, problems)
     if not gathered:
         raise InputError(_explain_empty(table, problems))
+    declared = Vocabulary(
+        _normalise(table.declared.objects, synonyms.objects), _normalise(table.declared.attributes, synonyms.attributes)
+    )
+    return _assemble(Collection(name, table.root, (), declared, tuple(problems)), gathered)
+
+
+def retag(collection: Collection, photos: Iterable[TaggedPhoto]) -> Collection:
+    """The collection with other photos and tags, checked as `collect` does.
+
+    Its words keep their order, and new words follow. Words that had photos before and have none now are left out.
+    """
+    retagged = [_Gathered(photo.path, set(photo.objects), set(photo.attributes)) for photo in photos]
+    before, after = _list_used(collection.photos), _list_used(retagged)
+    kept = Vocabulary(
+        *(tuple(word for word in words if word in after or word not in before) for words in collection.vocabulary)
+    )
+    return _assemble(collection._replace(vocabulary=kept), retagged)
+
+
+def _list_used(photos: Iterable["TaggedPhoto | _Gathered"]) -> set[str]:
+    return {word for photo in photos for word in (*photo.objects, *photo.attributes)}
+
+
+def _assemble(declared: Collection, gathered: Iterable[_Gathered]) -> Collection:
+    """The collection `declared`, whose vocabulary is the declared one, with these photos."""
+    gathered = list(gathered)
     vocabulary = Vocabulary(
-        order_words(
-            (word for photo in gathered for word in photo.objects),
-            _normalise(table.declared.objects, synonyms.objects),
-        ),
-        order_words(
-            (word for photo in gathered for word in photo.attributes),
-            _normalise(table.declared.attributes, synonyms.attributes),
-        ),
+        order_words((word for photo in gathered for word in photo.objects), declared.vocabulary.objects),
+        order_words((word for photo in gathered for word in photo.attributes), declared.vocabulary.attributes),
     )
     nouns = {word: rank for rank, word in enumerate(vocabulary.objects)}
     adjectives = {word: rank for rank, word in enumerate(vocabulary.attributes)}
@@ -105,7 +125,7 @@ def collect(table: Table, *, name: str, synonyms: Synonyms = NO_SYNONYMS) -> Col
     )
     _check_kinds(vocabulary, photos)
     _check_reserved(vocabulary)
-    return Collection(name, table.root, photos, vocabulary, tuple(problems))
+    return declared._replace(photos=photos, vocabulary=vocabulary)
 
 
 def find_listed(table: Table) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:

@@ -193,6 +193,14 @@ class Snapshot:
             ):
                 yield photo, PhotoRow(path.decode(), (size[0], size[1]), stat[0], stat[1], box)
 
+    def list_paths(self) -> list[str]:
+        """The path of every photo relative to the root, in the order of `photos`."""
+        found: list[str] = []
+        for part, rows in self._split(np.arange(len(self.photos))):
+            with hold_slot(self._readers), part.open() as opened:
+                found += [path.decode() for path in opened.read_runs("path", "path_starts", rows)]
+        return found
+
     def read_label_map(self, photo: int) -> bytes | None:
         """The label map of a photo by number, as PNG, or None if the photo is not in the index."""
         key = ("label map", photo)
