@@ -49,7 +49,7 @@ def run_bench(
     done = len(cells) - len(missing)
     report("cells", done, len(cells))
     for part, of_part in groupby(missing, key=lambda cell: cell.fit.part):
-        extracted = _open(request, part, places.data, report, n_workers)
+        extracted = open_source(request, part, places.data, report, n_workers)
         for fit, of_fit in groupby(of_part, key=lambda cell: cell.fit):
             trial = make_trial(extracted, fit.attributes)
             for path in _measure(fit, list(of_fit), trial, places):
@@ -118,7 +118,7 @@ def _find_query_list(fit: Fit, places: BenchPaths) -> Path | None:
     return None if name is None or fit.on == "validation" else places.queries / name
 
 
-def _open(request: Request, part: str, data: Path, report: Report, n_workers: int | None) -> ExtractedSource:
+def open_source(request: Request, part: str, data: Path, report: Report, n_workers: int | None) -> ExtractedSource:
     benched = COLLECTIONS[request.collection]
     folder = data / benched.folder
     if not folder.is_dir():
