@@ -15,7 +15,7 @@ With all tags of aPascal: the share of the training regions in which each free f
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -143,10 +143,10 @@ def score_components(train: Sequence[PhotoFeatures], test: Sequence[PhotoFeature
     rows, bags = stack_bags(train, projection).X, stack_bags(test, projection)
     centres = KMeans(N_FREE, n_init=1, random_state=seed).fit(rows).cluster_centers_
     components = FastICA(N_FREE, whiten="unit-variance", random_state=seed, max_iter=1000, tol=1e-3).fit(rows)
-    near: Callable[[Array], Array] = lambda X: 2.0 * X @ centres.T - np.sum(centres**2, axis=1)  # noqa: E731
+    near = 2.0 * bags.X @ centres.T - np.sum(centres**2, axis=1)
     strength = components.transform(bags.X)
     return {
-        "k-means": np.maximum.reduceat(near(bags.X), bags.first[:-1]),
+        "k-means": np.maximum.reduceat(near, bags.first[:-1]),
         "independent components": np.maximum.reduceat(np.hstack([strength, -strength]), bags.first[:-1]),
     }
 
