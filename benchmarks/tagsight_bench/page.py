@@ -55,6 +55,9 @@ PROTOCOLS = """## How it is measured
   `by-region`, among the ablations, is `tagsight` evaluated on the region.
 - **Given location (GL).** Average precision and area under the ROC curve over all boxes, mean over attributes. 598
   of the 6,355 test boxes have no attribute; they count as negatives, here and in AP@t.
+- **Within class.** The boxes of one class, ranked by one attribute as in given location: area under the ROC curve,
+  mean over all pairs of a class and an attribute with at least ten boxes with and ten without it. Knowing the class
+  alone gives 50%.
 - **Queries.** The score of a photo is the maximum over its regions of the product P(object) P(attribute) ... A
   photo is correct if one instance has all words. For all methods, P(object) in a region is the probability that the
   photo has the object, scaled by the region's share, P_o p_jo / max_m p_mo. For w-LDA and WSDC the probability of
@@ -239,7 +242,8 @@ def list_annotation(
             ("GL AUC", "given_location_auc", "auc"),
         )
     ]
-    return free + given
+    within = Column("within class, AUC", collection, "annotation", n, lambda figures: figures.get("within_class_auc"))
+    return [*free, *given, within]
 
 
 def list_queries() -> list[Column]:

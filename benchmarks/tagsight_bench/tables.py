@@ -63,6 +63,7 @@ def score_annotation(candidate: Candidate) -> Figures:
         "given_name_map": score_given_name(candidate.predictions, test.instances),
         "given_location_map": location.mean_ap,
         "given_location_auc": location.mean_auc,
+        "within_class_auc": None if np.isnan(location.within_class_auc) else location.within_class_auc,
     }
 
 

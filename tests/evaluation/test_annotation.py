@@ -5,11 +5,13 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from tagsight_bench.evaluation.annotation import (
+    FEWEST_BOXES,
     list_given_name,
     precision_at,
     score_free_annotation,
     score_given_location,
     score_given_name,
+    score_within_classes,
 )
 from tagsight_bench.evaluation.method import MethodPrediction
 from tagsight_bench.evaluation.truth import measure_overlap, pick_overlapping
@@ -137,7 +139,31 @@ def test_given_location_skips_attributes_that_no_box_has() -> None:
     photo = make_photo()
     truth = make_instances((0, BOX, [1, 0]), (0, BOX, [0, 0]))
     method = FixedMethod({id(photo): np.array([[2.0, 1.0], [1.0, 2.0]])})
-    assert score_given_location(method, [photo], [truth]) == (1.0, 1.0)
+    found = score_given_location(method, [photo], [truth])
+    assert found[:2] == (1.0, 1.0)
+    assert np.isnan(found.within_class_auc)
+
+
+def test_within_classes_matches_loops_with_scikit_learn() -> None:
+    rng = np.random.default_rng(3)
+    objects, score = rng.integers(0, 3, 90), rng.normal(size=(90, 4))
+    attributes = (rng.random((90, 4)) < [0.5, 0.5, 0.05, 0.4]).astype(np.uint8)
+    areas = []
+    for o in range(3):
+        for a in range(4):
+            truth = attributes[objects == o, a]
+            if FEWEST_BOXES <= truth.sum() <= len(truth) - FEWEST_BOXES:
+                areas.append(roc_auc_score(truth, score[objects == o, a]))
+    assert 3 <= len(areas) < 12
+    assert score_within_classes(score, attributes, objects) == pytest.approx(np.mean(areas))
+
+
+def test_knowing_the_class_alone_scores_one_half_within_classes() -> None:
+    objects = np.repeat([0, 1], 40)
+    attributes = np.tile([[1, 0], [0, 1]], (40, 1))
+    usual = np.array([[3.0, -1.0], [0.5, 2.0]])[objects]
+    assert score_within_classes(usual, attributes, objects) == 0.5
+    assert score_within_classes(usual + attributes, attributes, objects) == 1.0
 
 
 def test_precision_at_t_by_hand() -> None:

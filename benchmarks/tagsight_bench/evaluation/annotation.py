@@ -9,6 +9,10 @@ class that covers most of region j*: correct attributes / t, and 0 where the pho
 attribute is true if any instance of that class in the photo has it.
 
 **Given location** (GL). Every box of the truth is one item, scored by `Method.describe_boxes`.
+
+**Within a class.** Boxes of one class are ranked by one attribute, as in given location. The figure is the mean of the
+area under the ROC curve over all pairs of a class and an attribute with at least FEWEST_BOXES boxes with and without
+it. A method that only knows the class of a box, and what its class usually has, scores 50%.
 """
 
 from collections.abc import Sequence
@@ -24,6 +28,7 @@ from tagsight_bench.evaluation.ranking import area_under_roc, average_precision,
 from tagsight_bench.evaluation.truth import Instances, pick_overlapping
 
 LENGTHS = (2, 5, 8)
+FEWEST_BOXES = 10  # of a class, with an attribute and without it
 
 
 class FreeAnnotation(NamedTuple):
@@ -41,10 +46,11 @@ class GivenNameItems(NamedTuple):
 
 
 class GivenLocation(NamedTuple):
-    """Means over attributes."""
+    """Means over attributes, and over pairs of a class and an attribute."""
 
     mean_ap: float
     mean_auc: float
+    within_class_auc: float  # nan without such pairs
 
 
 def score_free_annotation(
@@ -108,7 +114,23 @@ def score_given_location(method: Method, photos: Sequence[PhotoFeatures], truth:
     boxed = [pair for pair in zip(photos, truth, strict=True) if len(pair[1].boxes)]
     score = np.concatenate([method.describe_boxes(photo, instances.boxes) for photo, instances in boxed])
     attributes = np.concatenate([instances.attributes for _, instances in boxed])
+    objects = np.concatenate([instances.objects for _, instances in boxed])
     return GivenLocation(
         average_defined(measure_columns(average_precision, score, attributes)),
         average_defined(measure_columns(area_under_roc, score, attributes)),
+        score_within_classes(score, attributes, objects),
     )
+
+
+def score_within_classes(score: Floats, attributes: Array, objects: Array) -> float:
+    """Mean area under the ROC curve within classes, of scores (n, K_a) of boxes with `attributes` (n, K_a).
+
+    `objects` (n,) is the class of each box. nan without a pair of a class and an attribute that has enough boxes.
+    """
+    areas: list[float] = []
+    for o in np.unique(objects):
+        of_class = objects == o
+        truth = attributes[of_class] != 0
+        enough = np.minimum(truth.sum(axis=0), (~truth).sum(axis=0)) >= FEWEST_BOXES
+        areas += measure_columns(area_under_roc, score[of_class][:, enough], truth[:, enough]).tolist()
+    return float(np.mean(areas)) if areas else float("nan")
