@@ -59,7 +59,8 @@ def candidates_table() -> str:
         (method, *(_read_figures(column, method) for column in CANDIDATE_COLUMNS))
         for method in ("activation", "additive", "ws-mrf-sibp", *MODEL_ABLATIONS)
     ]
-    return tabulate(("settings", *(column.title for column in CANDIDATE_COLUMNS)), rows)
+    measured = [row for row in rows if any(row[1:])]
+    return tabulate(("settings", *(column.title for column in CANDIDATE_COLUMNS)), measured)
 
 
 def _read_figures(column: _Column, method: str) -> str:
