@@ -69,6 +69,8 @@ MODEL_ABLATIONS: dict[str, Entry] = {
     name: _change_model("ws-mrf-sibp", **parameters)
     for name, parameters in {
         "no-spatial-field": {"smoothing": 0.0},
+        "weaker-spatial-field": {"smoothing": 0.5},
+        "stronger-spatial-field": {"smoothing": 0.85},
         "no-region-field": {"attribute_prior": "equal"},
         "frozen-affinity": {"attribute_prior": "tags"},
         "neighbour-field": {"coupling": 0.4},
